@@ -1,0 +1,29 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace medley {
+
+/// How much a number may be trusted. Order matters: later is weaker.
+enum class Provenance : unsigned char { kMeasured, kDatasheet, kDerived, kAssumed };
+inline constexpr int kProvenanceClasses = 4;
+
+std::string_view to_string(Provenance p);  ///< "measured", "datasheet", "derived", "assumed"
+std::optional<Provenance> parse_provenance(std::string_view text);
+/// The weaker of two: what a result computed from both may claim.
+constexpr Provenance weaker(Provenance a, Provenance b) { return a < b ? b : a; }
+
+/// A hardware or backend number with its source and class; `value` empty means unknown, which is
+/// never silently replaced by a default.
+template <class T>
+struct Sourced {
+  std::optional<T> value;
+  Provenance provenance = Provenance::kAssumed;
+  std::string source;  ///< citation, or the reason why it is unknown
+  bool known() const { return value.has_value(); }
+  T operator*() const { return *value; }
+};
+
+}  // namespace medley
