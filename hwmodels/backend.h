@@ -1,0 +1,44 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/core/op.h"
+#include "sim/core/provenance.h"
+#include "sim/core/units.h"
+
+namespace medley {
+
+/// How host work of a step relates to the device's: one after the other (engines of 2024) or the
+/// slower of the two (asynchronous scheduling).
+enum class HostMode { kSerial, kOverlapped };
+
+/// A serving engine apart from the hardware it runs on.
+///   step = device + host (serial)   or   max(device, host) (overlapped),
+///   host = host_per_step + host_per_sequence * sequences in the step
+struct BackendSpec {
+  std::string name;  ///< "vllm-2026", "sglang", "ideal", ...
+  std::vector<std::string> aliases;
+  std::string file;
+  std::string notes;
+  HostMode host_mode = HostMode::kSerial;
+  Sourced<Seconds> host_per_step;
+  Sourced<Seconds> host_per_sequence;
+  bool graph_capture = false;          ///< decode steps replay a captured graph
+  int graph_max_sequences = 0;         ///< largest captured batch
+  double kernels_fused = 1.0;          ///< kernel launches over the unfused count, (0, 1]
+  Sourced<double> memory_utilization;  ///< default gpu_memory_utilization
+  Sourced<Bytes> context_reserve;      ///< driver context, graphs, workspaces per device
+  Sourced<double> activation_factor;   ///< peak activation bytes over tokens * hidden * dtype bytes
+  int block_size = 16;
+  int max_num_seqs = 256;
+  int max_num_batched_tokens = 8192;
+  bool chunked_prefill = true;
+  bool prefix_caching = true;
+  std::vector<DType> weight_dtypes;  ///< operator coverage: formats it has kernels for
+  std::vector<DType> kv_dtypes;
+  std::vector<std::string> device_kinds;  ///< "gpu", "cpu", ...: where it runs
+  bool ideal() const { return name == "ideal"; }
+};
+
+}  // namespace medley

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/core/op.h"
+#include "sim/core/provenance.h"
+#include "sim/core/units.h"
+
+namespace medley {
+
+/// Efficiency of a rate as a saturating ramp over the amount of work x of one kernel:
+///   e(x) = fraction * x / (x + half)      so      time(x) = (x + half) / (rate * fraction)
+/// Time is affine in the work: no cliffs, sums over growing work close exactly.
+/// Assumes one kernel alone on the device. Law: time non-decreasing in x; e(x) <= fraction <= 1.
+struct Ramp {
+  double fraction = 1.0;  ///< of the datasheet rate, reached as x grows
+  double half = 0.0;      ///< flops (or bytes) at which half of `fraction` is reached
+};
+
+/// How well one op class uses the two rates of a device.
+struct OpEfficiency {
+  PerDType<Sourced<Ramp>> compute;  ///< over flops; argument of the ramp: flops of one kernel
+  Sourced<Ramp> memory;             ///< over bytes of one kernel
+};
+
+/// Power of one device. Active power while work runs:
+///   P = active_floor + sum_d j_flop[d] * flop_rate[d] + j_byte * byte_rate,   P <= limit
+/// A binding limit lowers the clock phi in [clock_min, 1] with voltage ratio v(phi) =
+/// voltage_floor + (1 - voltage_floor) * phi; dynamic flop energy scales with v^2, compute time
+/// with 1/phi, memory time not at all. Below clock_min the work is duty-cycled. Unknown values
+/// leave energy blank ("missing:<field>"), they never become zero.
+struct PowerSpec {
+  Sourced<Watts> limit;         ///< board or module power limit (TDP/TBP), not a consumption
+  Sourced<Watts> deep_idle;     ///< no context on the device
+  Sourced<Watts> context_idle;  ///< model loaded, nothing running
+  Sourced<Watts> active_floor;  ///< clocks up, no work: the P0 of the three-term fit
+  PerDType<Sourced<JoulesPerFlop>> energy_per_flop;
+  Sourced<JoulesPerByte> energy_per_byte;  ///< device memory traffic, whole path
+  Sourced<double> clock_min;               ///< lowest clock over highest, (0, 1]
+  Sourced<double> voltage_floor;           ///< v at phi -> 0 of the linear V-f line, [0, 1]
+};
+
+/// One accelerator or CPU as the catalogue describes it. Rates are dense peaks.
+struct DeviceSpec {
+  std::string name;
+  std::string vendor;
+  std::string kind;  ///< "gpu", "cpu", "npu", "tpu", "pim", "fpga"
+  int year = 0;
+  std::vector<std::string> aliases;
+  std::string file;  ///< where it was read from, for messages
+  std::string notes;
+
+  PerDType<Sourced<FlopsPerSec>> peak;  ///< burst: what the units can issue
+  PerDType<Sourced<double>>
+      sustained;  ///< fraction of peak held at the power limit, where measured
+  Sourced<Bytes> memory_capacity;
+  Sourced<BytesPerSec> memory_bandwidth;
+  Sourced<Bytes> last_level_cache;
+  PerOpClass<OpEfficiency> efficiency;
+  Sourced<Seconds> launch_stream;  ///< per kernel, launched one by one
+  Sourced<Seconds> launch_graph;   ///< per kernel inside a captured graph
+  PowerSpec power;
+  std::string fabric;     ///< catalogue link to peers, or empty
+  std::string host_link;  ///< catalogue link to the host, or empty
+  Sourced<Usd> capex;
+  Sourced<UsdPerSec> rent;
+};
+
+/// The dtype whose arithmetic the device would use for `wanted` when it lacks it natively (weights
+/// are up-converted on the fly): fp4/int4 -> fp8 -> bf16 -> fp16 -> fp32 in order of width, never
+/// narrower. Empty when nothing fits.
+std::optional<DType> compute_fallback(const DeviceSpec& device, DType wanted);
+
+}  // namespace medley

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/core/provenance.h"
+#include "sim/core/units.h"
+
+namespace medley {
+
+/// One kind of link, per direction.
+struct LinkSpec {
+  std::string name;
+  std::string kind;  ///< "device", "host", "switch", "network", "memory", "storage"
+  std::vector<std::string> aliases;
+  std::string file;
+  std::string notes;
+  Sourced<BytesPerSec> bandwidth;
+  Sourced<double> achieved;  ///< fraction of `bandwidth` a large transfer reaches
+  Sourced<Seconds> latency;
+  Sourced<JoulesPerByte> energy_per_byte;
+};
+
+/// Measured all-reduce time against payload for `ranks` devices of a node.
+struct AllReducePoint {
+  Bytes payload;
+  Seconds time;
+};
+struct AllReduceTable {
+  int ranks = 0;
+  std::vector<AllReducePoint> points;  ///< ascending payload
+  std::string source;
+};
+
+/// How the devices of a node reach each other.
+enum class FabricKind { kNone, kSwitch, kMesh, kRing, kTorus, kHost };
+
+/// A server or tray: devices, their fabric, host and everything else that draws power.
+///   node watts = (overhead + host + sum(device watts)) / psu_efficiency
+struct NodeSpec {
+  std::string name;
+  std::vector<std::string> aliases;
+  std::string file;
+  std::string notes;
+  std::string device;  ///< catalogue name of the accelerator
+  int devices = 0;
+  FabricKind fabric = FabricKind::kNone;
+  std::string fabric_link;                 ///< catalogue link between devices; per pair when kMesh
+  Sourced<BytesPerSec> fabric_bandwidth;   ///< per device and direction, all links together
+  std::vector<AllReduceTable> all_reduce;  ///< measured; empty: alpha-beta
+  std::string host_link;
+  std::string cpu;  ///< catalogue name of the host CPU; may be empty
+  int cpus = 0;
+  Sourced<Bytes> host_memory;
+  Sourced<BytesPerSec> network;  ///< per direction, all NICs together
+  Sourced<Watts> idle_power;     ///< whole node, AC, devices context-idle, where measured
+  Sourced<Watts> overhead;  ///< host CPUs idle + DRAM + NICs + fans + drives, DC, without devices
+  Sourced<double> psu_efficiency;
+  Sourced<Usd> capex;
+  Sourced<UsdPerSec> rent;  ///< whole node
+};
+
+/// Time of one all-reduce of `payload` bytes among `ranks` devices of `node`.
+///   measured table for exactly `ranks`: piecewise linear in time over payload; beyond the largest
+///     point at its bus bandwidth, below the smallest at its time (a floor, not a rate);
+///   table for another rank count R: its latency part scaled by log2(ranks)/log2(R), its bandwidth
+///     part by the bus-bandwidth factor [2(n-1)/n] / [2(R-1)/R] (class derived);
+///   otherwise alpha-beta ring: 2(n-1) * latency + 2(n-1)/n * payload / bandwidth(n), where a mesh
+///     gives a group of n only (n-1) of its per-pair links.
+/// Valid: ranks within one node. Law: non-decreasing in payload; 0 for one rank.
+struct CollectiveTime {
+  Seconds time;
+  Provenance provenance = Provenance::kAssumed;
+  std::string source;
+};
+class Catalog;
+CollectiveTime all_reduce_time(const Catalog& catalog, const NodeSpec& node, int ranks,
+                               Bytes payload);
+/// Point to point inside the node: latency + payload / achieved bandwidth of one pair.
+CollectiveTime send_time(const Catalog& catalog, const NodeSpec& node, Bytes payload);
+/// All-to-all of `payload` bytes held per rank (expert parallel dispatch or combine):
+///   latency * (n-1 for mesh or ring, 1 for a switch) + (n-1)/n * payload / bandwidth(n).
+CollectiveTime all_to_all_time(const Catalog& catalog, const NodeSpec& node, int ranks,
+                               Bytes payload);
+
+}  // namespace medley
