@@ -11,7 +11,9 @@ namespace medley {
 /// One request of a trace, as the simulator's oracle knows it. Policies get PublicRequest.
 /// Prefix identity: the prompt is covered by `hash_count` ids from Trace::hash_ids starting at
 /// `hash_begin`, each standing for Trace::hash_block_tokens tokens (the last one may be partial).
-/// Two requests share a prefix exactly as long as their leading ids are equal.
+/// Two requests share a prefix exactly as long as their leading ids are equal. Ids past
+/// ceil(input_tokens / block) cover the output tokens that follow the prompt, where the trace knows
+/// them (session turns): once generated, those blocks can be hit by the next turn.
 struct Request {
   SimTime arrival;
   std::int32_t input_tokens = 0;

@@ -1,0 +1,175 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hwmodels/backend.h"
+#include "hwmodels/catalog.h"
+#include "hwmodels/device.h"
+#include "hwmodels/node.h"
+#include "sim/core/provenance.h"
+#include "workloads/model.h"
+#include "workloads/step_ops.h"
+
+namespace medley {
+
+enum class StepModelKind : std::uint8_t { kRoofline, kTables, kConstant };
+
+/// How the time of a step is found.
+struct StepModelSpec {
+  StepModelKind kind = StepModelKind::kRoofline;
+  /// kTables: a profile folder (dense.csv, attention.csv, per_sequence.csv; times in us).
+  std::string tables_directory;
+  /// Decode skew alpha: t = t(mean KV) + alpha (t(max KV) - t(mean KV)); absent: the backend's.
+  std::optional<double> decode_skew;
+  /// kConstant: step = per_step + per_prompt_token * chunk tokens + per_sequence * sequences.
+  Seconds per_step;
+  Seconds per_prompt_token;
+  Seconds per_sequence;
+};
+
+/// How the time of a simulated run divides by the trust in the numbers behind it.
+struct TrustShare {
+  double seconds[kProvenanceClasses] = {};  ///< device time resting on numbers of each class
+};
+
+/// Cost of one step of one replica (all its devices together where energy is meant).
+struct StepCost {
+  double stage_s = 0.0;     ///< device time of the slowest pipeline stage
+  double device_s = 0.0;    ///< device time through all stages
+  double step_s = 0.0;      ///< with the host: what the requests wait for
+  double dynamic_j = 0.0;   ///< energy above the active floor, all devices
+  double weight_j = 0.0;    ///< part of dynamic_j: reading shared weights
+  double kv_j = 0.0;        ///< part of dynamic_j: decode attention, linear in decode context
+  double clock = 1.0;       ///< phi: 1 unless the power limit binds
+  double flops = 0.0;       ///< all devices
+  double bytes = 0.0;       ///< device-memory traffic, all devices
+  double link_bytes = 0.0;  ///< collective payload moved, all devices
+};
+
+/// Consecutive decode steps j = 0, 1, ... of an unchanged batch: everything linear in j.
+struct DecodeLine {
+  double step_s = 0.0;      ///< time of step 0
+  double step_slope = 0.0;  ///< added per step
+  double dynamic_j = 0.0;   ///< energy of step 0
+  double dynamic_slope = 0.0;
+  double kv_j = 0.0;  ///< decode-attention part of dynamic_j, of step 0
+  double kv_slope = 0.0;
+  double flops = 0.0, flops_slope = 0.0;
+  double bytes = 0.0, bytes_slope = 0.0;
+  double link_bytes = 0.0;
+  double clock = 1.0;
+  double busy_s = 0.0, busy_slope = 0.0;  ///< device-busy part of the step
+  std::int64_t steps = 1;                 ///< how many steps the line holds for, >= 1
+};
+
+/// One row of `medley explain`: a kernel kind in one step.
+struct OpCost {
+  std::string name;
+  OpClass op_class = OpClass::kGemm;
+  DType dtype = DType::kBf16;
+  int stage = 0;
+  int repeats = 0;
+  double flops = 0.0;  ///< of one repeat, one rank
+  double bytes = 0.0;
+  double message_bytes = 0.0;
+  double compute_s = 0.0;  ///< of one repeat
+  double memory_s = 0.0;
+  double launch_s = 0.0;
+  double time_s = 0.0;  ///< all repeats
+  std::string bound;    ///< "compute", "memory", "link", "launch", "table", "constant"
+  Provenance provenance = Provenance::kAssumed;
+  std::string source;
+};
+
+/// Power of one replica's devices; absent values are unknown ("missing:<field>").
+struct ReplicaPower {
+  int devices = 1;
+  std::optional<Watts> deep_idle;  ///< per device
+  std::optional<Watts> context_idle;
+  std::optional<Watts> active_floor;
+  std::optional<Watts> limit;
+  bool dynamic_known = false;        ///< energy per flop (of the dtypes used) and per byte known
+  std::vector<std::string> missing;  ///< field names
+  Provenance provenance = Provenance::kAssumed;  ///< weakest of those used
+};
+
+/// Everything that decides the cost of a step.
+struct StepModelInput {
+  ModelSpec model;
+  DeviceSpec device;
+  NodeSpec node;
+  BackendSpec backend;
+  Precision precision;
+  int tensor_parallel = 1;
+  int pipeline_parallel = 1;
+  bool expert_parallel = false;
+  StepModelSpec spec;
+};
+
+/// Time and energy of serving steps from the batch's composition. Immutable after construction but
+/// for internal memo tables: one instance per run and pool, not shared between threads.
+///
+/// Roofline, per kernel kind i (repeated r_i times):
+///   t_i = launch + max( (F + F_half) / (phi peak e_F), (B + B_half) / (BW e_B) )
+///   device = sum r_i t_i + collectives,  step = device + host or max(device, host).
+/// Clock phi: the highest of 64 steps in [clock_min, 1] with floor + (j_F v(phi)^2 F + j_B
+/// B)/t(phi)
+/// <= limit; below clock_min the step is stretched until the average meets the limit.
+/// Skew of KV lengths adds alpha (n max_kv - sum kv) tokens to the decode attention's context.
+/// Law: step_s non-decreasing in every feature; never below the roofline with e = 1 (INV-9).
+class StepModel {
+ public:
+  /// Throws InputError (missing peak, memory or bandwidth; dtype not covered) or InfeasibleError.
+  StepModel(const Catalog& catalog, StepModelInput input);
+  ~StepModel();
+  StepModel(StepModel&&) noexcept;
+
+  /// One step. `max_kv` is the longest decode context (the new token included), 0 without decodes.
+  StepCost step(const Features& x, double max_kv) const;
+  /// The same at a clock decided earlier (a decode run keeps the clock of its first step).
+  StepCost step_at_clock(const Features& x, double max_kv, double clock) const;
+  /// The line through the coming decode steps of a pure decode batch. `below_window` sequences have
+  /// not yet filled the sliding window (their windowed context still grows).
+  DecodeLine decode_line(const Features& x, double max_kv, double below_window) const;
+
+  /// Windows and experts the caller needs to build Features.
+  int sliding_window() const;  ///< 0: none
+  int experts() const;
+  int experts_per_token() const;
+
+  std::vector<OpCost> explain(const Features& x, double max_kv) const;
+  const ReplicaPower& power() const;
+  /// Share of a step's time by provenance class (sums to 1).
+  TrustShare trust(const Features& x, double max_kv) const;
+  const StepModelInput& input() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Where the memory of one device goes.
+///   kv = utilization * capacity - weights - activation reserve - context reserve
+struct MemoryAccount {
+  Bytes capacity;
+  double utilization = 0.0;
+  Bytes weights;
+  Bytes activations;  ///< activation_factor * max_num_batched_tokens * hidden * dtype bytes
+  Bytes context;      ///< driver context, graphs
+  Bytes kv;           ///< what is left for KV blocks (>= 0 or infeasible)
+  double kv_bytes_per_token = 0.0;  ///< on the heaviest rank
+  Bytes state_per_sequence;
+  std::int64_t blocks = 0;
+  std::int64_t block_size = 0;
+  bool overridden = false;  ///< num_gpu_blocks_override
+  /// Most concurrent requests at a context length: floor(blocks / ceil(context / block_size)).
+  std::int64_t concurrent(std::int64_t context) const;
+};
+MemoryAccount memory_account(const StepModelInput& input, double utilization,
+                             std::int64_t max_num_batched_tokens, std::int64_t block_size,
+                             std::int64_t max_num_seqs, std::int64_t blocks_override);
+
+}  // namespace medley

@@ -1,0 +1,112 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/core/provenance.h"
+#include "sim/core/sim_time.h"
+#include "sim/runtime/histogram.h"
+
+namespace medley {
+
+enum class RequestStatus : std::uint8_t {
+  kFinished,
+  kRejectedTooLong,    ///< prompt + output exceeds max_model_len everywhere it could run
+  kRejectedNeverFits,  ///< needs more KV blocks than any replica has
+  kRejectedNoModel,    ///< no pool serves its model
+  kUnfinished          ///< still waiting or running at the horizon
+};
+std::string_view to_string(RequestStatus status);  ///< finish_reason column
+
+/// What happened to one request; index i belongs to Scenario::trace.requests[i].
+struct RequestRecord {
+  SimTime arrival;    ///< closed-loop arrivals included
+  SimTime scheduled;  ///< first admitted to a batch
+  SimTime first_token;
+  SimTime last_token;
+  float max_itl_s = 0.0F;
+  std::int32_t cached_tokens = 0;  ///< prefix-cache hits at first admission
+  std::int32_t output_tokens = 0;  ///< produced so far
+  std::uint16_t pool = 0xffff;
+  std::uint16_t preemptions = 0;
+  std::uint32_t replica = 0;  ///< within its pool
+  RequestStatus status = RequestStatus::kUnfinished;
+  double energy_j = 0.0;  ///< attributed; NaN where power is unknown
+};
+
+/// One replica over the whole run.
+struct ReplicaRecord {
+  std::uint16_t pool = 0;
+  std::uint32_t node = 0;          ///< index within the node group
+  std::uint32_t first_device = 0;  ///< index within the node group
+  double busy_s = 0.0;             ///< stepping
+  double active_energy_j = 0.0;    ///< while busy, all its devices
+  double idle_energy_j = 0.0;      ///< context idle, all its devices
+  double attributed_j = 0.0;       ///< sum over requests; = active_energy_j
+  double flops = 0.0;
+  double bytes = 0.0;
+  double link_bytes = 0.0;
+  double limited_s = 0.0;  ///< time with the clock below 1
+  std::int64_t steps = 0;
+  std::int64_t prompt_tokens = 0;  ///< computed (cache hits and recomputation apart)
+  std::int64_t recomputed_tokens = 0;
+  std::int64_t cached_tokens = 0;
+  std::int64_t output_tokens = 0;
+  std::int64_t preemptions = 0;
+  std::int64_t blocks = 0;
+  std::int64_t peak_blocks = 0;
+  double kv_block_seconds = 0.0;            ///< integral of used blocks
+  double trust_s[kProvenanceClasses] = {};  ///< busy time by provenance class
+  /// Energy above context idle in bins of RunResult::bin, all its devices [J].
+  std::vector<double> extra_energy_j;
+};
+
+/// State of one pool at a sampling instant.
+struct PoolSample {
+  SimTime time;
+  std::uint16_t pool = 0;
+  std::int32_t running = 0;
+  std::int32_t waiting = 0;
+  double kv_usage = 0.0;           ///< used blocks / blocks, over the pool
+  std::int64_t prompt_tokens = 0;  ///< cumulative
+  std::int64_t output_tokens = 0;  ///< cumulative
+};
+
+/// One span for the Chrome trace (only when asked for).
+struct TraceSpan {
+  std::uint16_t pool = 0;
+  std::uint32_t replica = 0;
+  SimTime start;
+  SimTime end;
+  std::int32_t sequences = 0;
+  std::int32_t prompt_tokens = 0;
+  std::int64_t steps = 1;
+};
+
+enum class Stability : std::uint8_t { kStable, kSaturated, kInconclusive };
+std::string_view to_string(Stability s);
+
+struct PoolRecord {
+  LogHistogram itl;  ///< gaps between tokens of one request
+  Stability stability = Stability::kStable;
+  double backlog_slope = 0.0;  ///< waiting requests per second over the window
+};
+
+struct RunResult {
+  std::vector<RequestRecord> requests;
+  std::vector<ReplicaRecord> replicas;  ///< pool by pool
+  std::vector<PoolRecord> pools;
+  std::vector<PoolSample> samples;
+  std::vector<TraceSpan> spans;
+  SimTime end;                 ///< when the last event fired (or the horizon)
+  Seconds bin = Seconds(1.0);  ///< of extra_energy_j
+  Stability stability = Stability::kStable;
+  std::string stability_reason;
+  std::uint64_t fingerprint = 0;  ///< rolling hash of (time, entity, kind)
+  std::uint64_t events = 0;
+  std::int64_t arrived = 0, finished = 0, rejected = 0, unfinished = 0;
+  double loop_wall_s = 0.0;  ///< for stderr and benchmarks only, never in outputs
+};
+
+}  // namespace medley

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hwmodels/backend.h"
+#include "hwmodels/device.h"
+#include "hwmodels/node.h"
+#include "sim/core/sim_time.h"
+#include "sim/core/units.h"
+#include "sim/cost/step_model.h"
+#include "sim/serving/policy_spec.h"
+#include "workloads/model.h"
+#include "workloads/request.h"
+#include "workloads/step_ops.h"
+
+namespace medley {
+
+/// `count` servers of one type; devices numbered node by node.
+struct NodeGroup {
+  std::string name;
+  NodeSpec type;
+  DeviceSpec device;              ///< with the scenario's overrides and power limit applied
+  std::optional<DeviceSpec> cpu;  ///< host CPU, where the node type names one
+  int count = 1;
+};
+
+/// Replicas of one model on one node group: everything resolved.
+struct PoolSpec {
+  std::string name;
+  std::size_t node_group = 0;  ///< index into Scenario::nodes
+  ModelSpec model;
+  std::string model_name;  ///< as written; requests name it
+  BackendSpec backend;     ///< with the pool's overrides applied
+  Precision precision;
+  int replicas = 1;
+  int tensor_parallel = 1;
+  int pipeline_parallel = 1;
+  bool expert_parallel = false;
+  BatchPolicy batching;  ///< scheduler, limits, admission order
+  double memory_utilization = 0.9;
+  std::int64_t max_model_len = 0;        ///< 0: the model's own
+  std::int64_t num_blocks_override = 0;  ///< 0: from memory
+  StepModelSpec step_model;              ///< roofline, kernel tables or constants
+  int devices_per_replica() const { return tensor_parallel * pipeline_parallel; }
+};
+
+struct SloSpec {
+  std::optional<Seconds> ttft;
+  std::optional<Seconds> tpot;
+  std::optional<Seconds> e2e;
+};
+
+/// Money and carbon. Unknown values leave their cells blank.
+struct PriceSpec {
+  std::optional<UsdPerJoule> energy;         ///< electricity
+  std::optional<double> carbon_g_per_joule;  ///< grid intensity
+  double pue = 1.0;                          ///< site energy over IT energy
+  bool prefer_capex = false;                 ///< amortise capex instead of renting
+  Seconds amortization = Seconds(4.0 * 365.0 * 86400.0);
+};
+
+struct MeasureSpec {
+  SimTime warmup;                 ///< requests arriving earlier are left out of the summary
+  std::optional<Seconds> window;  ///< length after warm-up; to the last arrival when absent
+};
+
+struct ReportSpec {
+  Seconds interval = Seconds(1.0);  ///< of timeseries.csv and energy.csv
+  enum class Requests { kAll, kNone, kSample } requests = Requests::kAll;
+  std::int64_t sample = 0;
+  bool chrome_trace = false;
+};
+
+/// A frozen, fully resolved run: plain values, safe to share between threads.
+struct Scenario {
+  std::string name;
+  std::string file;
+  std::uint64_t seed = 1;
+  std::vector<NodeGroup> nodes;
+  std::vector<PoolSpec> pools;
+  RoutingPolicy routing;
+  Trace trace;
+  std::map<std::string, SloSpec> slo;  ///< by class; "default" serves classes without their own
+  PriceSpec price;
+  MeasureSpec measure;
+  std::optional<SimTime> horizon;  ///< stop here; absent: until the last request ends
+  ReportSpec report;
+  bool fast_forward = true;
+  std::optional<std::uint64_t> tie_seed;  ///< permute simultaneous events
+  bool assume_missing = false;
+  std::string resolved_json;          ///< the scenario after includes, overrides and defaults
+  std::string hash8;                  ///< first 8 hex digits of its FNV-1a
+  std::vector<std::string> warnings;  ///< worth telling on stderr
+};
+
+}  // namespace medley
