@@ -29,7 +29,9 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   for (std::size_t i = 1; i <= a.size(); ++i) {
     std::size_t diagonal = row[0]++;
     for (std::size_t j = 1; j <= b.size(); ++j) {
-      const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+      const auto lower = [](char c) {
+        return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+      };
       const std::size_t change = diagonal + (lower(a[i - 1]) == lower(b[j - 1]) ? 0U : 1U);
       diagonal = row[j];
       row[j] = std::min({change, row[j] + 1, row[j - 1] + 1});

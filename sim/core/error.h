@@ -24,7 +24,8 @@ class InputError : public std::runtime_error {
   explicit InputError(std::vector<Problem> problems);
   explicit InputError(Problem problem) : InputError(std::vector<Problem>{std::move(problem)}) {}
   InputError(std::string file, std::string pointer, std::string message, std::string hint = "")
-      : InputError(Problem{std::move(file), std::move(pointer), std::move(message), std::move(hint)}) {}
+      : InputError(
+            Problem{std::move(file), std::move(pointer), std::move(message), std::move(hint)}) {}
   const std::vector<Problem>& problems() const { return problems_; }
 
  private:
@@ -43,7 +44,8 @@ class InternalError : public std::logic_error {
   using std::logic_error::logic_error;
 };
 
-[[noreturn]] void fail_check(const char* condition, const char* file, int line, std::string_view message);
+[[noreturn]] void fail_check(const char* condition, const char* file, int line,
+                             std::string_view message);
 
 /// Collects problems so that all of a file's are reported at once.
 class Problems {
@@ -70,8 +72,8 @@ std::string suggest(std::string_view word, const std::vector<std::string>& candi
 }  // namespace medley
 
 /// Kept in release builds: a wrong number is worse than no number.
-#define MEDLEY_CHECK(cond, message) \
-  do {                              \
-    if (!(cond)) [[unlikely]]       \
+#define MEDLEY_CHECK(cond, message)                             \
+  do {                                                          \
+    if (!(cond)) [[unlikely]]                                   \
       ::medley::fail_check(#cond, __FILE__, __LINE__, message); \
   } while (false)

@@ -19,7 +19,8 @@ namespace medley {
 /// errors carry line and column, and a UTF-8 BOM is skipped. Object key order is kept.
 /// Throws InputError. `name` is what messages call the text.
 nlohmann::ordered_json parse_json(std::string_view text, const std::string& name);
-/// The same from a file (".gz" too). Unreadable, missing or over-large (> 256 MiB) files are errors.
+/// The same from a file (".gz" too). Unreadable, missing or over-large (> 256 MiB) files are
+/// errors.
 nlohmann::ordered_json load_json(const std::string& path);
 
 /// Inclusive bounds for numbers; the default takes every finite number.
@@ -43,41 +44,51 @@ class ObjectReader {
   ObjectReader(const nlohmann::ordered_json& node, std::string file, std::string pointer,
                Problems& problems);
 
-  bool has(std::string_view key) const;            ///< present and not null (does not mark as known)
-  std::vector<std::string> keys() const;           ///< in file order
+  bool has(std::string_view key) const;   ///< present and not null (does not mark as known)
+  std::vector<std::string> keys() const;  ///< in file order
   const std::string& file() const { return file_; }
   const std::string& pointer() const { return pointer_; }
   std::string pointer_to(std::string_view key) const;  ///< escaped per RFC 6901
 
-  std::string text(std::string_view key);                          ///< required
+  std::string text(std::string_view key);  ///< required
   std::string text_or(std::string_view key, std::string fallback);
   std::optional<std::string> maybe_text(std::string_view key);
-  std::vector<std::string> texts_or_empty(std::string_view key);   ///< array of strings
+  std::vector<std::string> texts_or_empty(std::string_view key);  ///< array of strings
   /// Required / optional member of a fixed vocabulary; a miss is a problem with a suggestion.
   std::string choice(std::string_view key, const std::vector<std::string>& allowed);
-  std::string choice_or(std::string_view key, const std::vector<std::string>& allowed, std::string fallback);
+  std::string choice_or(std::string_view key, const std::vector<std::string>& allowed,
+                        std::string fallback);
 
   bool boolean_or(std::string_view key, bool fallback);
   std::optional<bool> maybe_boolean(std::string_view key);
-  double number(std::string_view key, Range range = {});           ///< required, finite
+  double number(std::string_view key, Range range = {});  ///< required, finite
   double number_or(std::string_view key, double fallback, Range range = {});
   std::optional<double> maybe_number(std::string_view key, Range range = {});
   std::vector<double> numbers_or_empty(std::string_view key, Range range = {});
-  std::int64_t integer(std::string_view key, std::int64_t min, std::int64_t max);  ///< required; 3.0 is 3, 3.5 a problem
-  std::int64_t integer_or(std::string_view key, std::int64_t fallback, std::int64_t min, std::int64_t max);
-  std::optional<std::int64_t> maybe_integer(std::string_view key, std::int64_t min, std::int64_t max);
+  std::int64_t integer(std::string_view key, std::int64_t min,
+                       std::int64_t max);  ///< required; 3.0 is 3, 3.5 a problem
+  std::int64_t integer_or(std::string_view key, std::int64_t fallback, std::int64_t min,
+                          std::int64_t max);
+  std::optional<std::int64_t> maybe_integer(std::string_view key, std::int64_t min,
+                                            std::int64_t max);
 
-  template <class Q> Q quantity(std::string_view key, Range range = Range::non_negative());  ///< required
-  template <class Q> Q quantity_or(std::string_view key, Q fallback, Range range = Range::non_negative());
-  template <class Q> std::optional<Q> maybe_quantity(std::string_view key, Range range = Range::non_negative());
+  template <class Q>
+  Q quantity(std::string_view key, Range range = Range::non_negative());  ///< required
+  template <class Q>
+  Q quantity_or(std::string_view key, Q fallback, Range range = Range::non_negative());
+  template <class Q>
+  std::optional<Q> maybe_quantity(std::string_view key, Range range = Range::non_negative());
 
   /// Sub-object. `object` on a missing key records a problem and returns an empty reader.
   ObjectReader object(std::string_view key);
   std::optional<ObjectReader> maybe_object(std::string_view key);
-  /// Calls `visit(name, reader)` for each member of the sub-object `key` (a map by name), in file order.
-  void each_member(std::string_view key, const std::function<void(const std::string&, ObjectReader)>& visit);
+  /// Calls `visit(name, reader)` for each member of the sub-object `key` (a map by name), in file
+  /// order.
+  void each_member(std::string_view key,
+                   const std::function<void(const std::string&, ObjectReader)>& visit);
   /// Calls `visit(index, reader)` for each object of the array `key` (absent: none).
-  void each_element(std::string_view key, const std::function<void(std::size_t, ObjectReader)>& visit);
+  void each_element(std::string_view key,
+                    const std::function<void(std::size_t, ObjectReader)>& visit);
   /// The untyped value (marks it known), or nullptr.
   const nlohmann::ordered_json* raw(std::string_view key);
 

@@ -13,7 +13,9 @@ inline constexpr int kProvenanceClasses = 4;
 std::string_view to_string(Provenance p);  ///< "measured", "datasheet", "derived", "assumed"
 std::optional<Provenance> parse_provenance(std::string_view text);
 /// The weaker of two: what a result computed from both may claim.
-constexpr Provenance weaker(Provenance a, Provenance b) { return a < b ? b : a; }
+constexpr Provenance weaker(Provenance a, Provenance b) {
+  return a < b ? b : a;
+}
 
 /// A hardware or backend number with its source and class; `value` empty means unknown, which is
 /// never silently replaced by a default.

@@ -31,7 +31,8 @@ class Registry {
   };
   explicit Registry(std::string kind) : kind_(std::move(kind)) {}
   void add(std::string name, std::string summary, std::vector<ParamInfo> params, Factory make) {
-    entries_.emplace(std::move(name), Entry{std::move(summary), std::move(params), std::move(make)});
+    entries_.emplace(std::move(name),
+                     Entry{std::move(summary), std::move(params), std::move(make)});
   }
   const Entry* find(std::string_view name) const {
     const auto it = entries_.find(std::string(name));

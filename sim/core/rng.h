@@ -17,9 +17,9 @@ class Rng {
   static constexpr result_type max() { return UINT64_MAX; }
   result_type operator()();
 
-  double uniform();                        ///< [0, 1), 53 bits
+  double uniform();  ///< [0, 1), 53 bits
   double uniform(double low, double high);
-  std::uint64_t below(std::uint64_t n);    ///< unbiased integer in [0, n), n > 0
+  std::uint64_t below(std::uint64_t n);  ///< unbiased integer in [0, n), n > 0
   double exponential(double mean);
   double normal(double mean, double sigma);
   double lognormal(double mu, double sigma);  ///< parameters of the logarithm

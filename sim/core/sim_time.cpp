@@ -14,7 +14,8 @@ std::int64_t round_ns(double seconds) {
 }
 std::int64_t checked_add(std::int64_t a, std::int64_t b) {
   std::int64_t sum = 0;
-  MEDLEY_CHECK(!__builtin_add_overflow(a, b, &sum), "simulated time out of range (about 292 years)");
+  MEDLEY_CHECK(!__builtin_add_overflow(a, b, &sum),
+               "simulated time out of range (about 292 years)");
   return sum;
 }
 }  // namespace

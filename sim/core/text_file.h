@@ -28,12 +28,12 @@ class LineReader {
 
 /// Whole file as a string (gzip too). Throws InputError.
 std::string read_file(const std::string& path, std::size_t max_bytes = std::size_t{256} << 20);
-/// Writes gzip-compressed or plain bytes; no time stamp or name in the gzip header, so same in, same
-/// out. Throws std::runtime_error (message for the user) when the disk says no.
+/// Writes gzip-compressed or plain bytes; no time stamp or name in the gzip header, so same in,
+/// same out. Throws std::runtime_error (message for the user) when the disk says no.
 void write_file(const std::string& path, std::string_view bytes);
 void write_file_gzip(const std::string& path, std::string_view bytes);
-/// Lower-case hex of the 64-bit FNV-1a hash.
+/// 64-bit FNV-1a; pass the last result as `seed` to go on with more bytes.
 std::uint64_t fnv1a(std::string_view bytes, std::uint64_t seed = 14695981039346656037ULL);
-std::string hex64(std::uint64_t value);
+std::string hex64(std::uint64_t value);  ///< 16 lower-case hex digits
 
 }  // namespace medley

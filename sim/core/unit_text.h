@@ -19,12 +19,16 @@ Q parse_quantity(std::string_view text);
 template <class Q>
 std::string format_quantity(Q quantity);
 
-#define MEDLEY_QUANTITIES(X) \
-  X(Seconds) X(Bytes) X(Flops) X(Joules) X(Usd) X(PerSec) X(BytesPerSec) X(FlopsPerSec) X(Watts) \
-  X(JoulesPerByte) X(JoulesPerFlop) X(UsdPerSec) X(UsdPerJoule)
-#define MEDLEY_DECLARE(Q)                                 \
-  template <> Q parse_quantity<Q>(std::string_view text); \
-  template <> std::string format_quantity<Q>(Q quantity);
+#define MEDLEY_QUANTITIES(X)                                                                  \
+  X(Seconds)                                                                                  \
+  X(Bytes)                                                                                    \
+  X(Flops) X(Joules) X(Usd) X(PerSec) X(BytesPerSec) X(FlopsPerSec) X(Watts) X(JoulesPerByte) \
+      X(JoulesPerFlop) X(UsdPerSec) X(UsdPerJoule)
+#define MEDLEY_DECLARE(Q)                     \
+  template <>                                 \
+  Q parse_quantity<Q>(std::string_view text); \
+  template <>                                 \
+  std::string format_quantity<Q>(Q quantity);
 MEDLEY_QUANTITIES(MEDLEY_DECLARE)
 #undef MEDLEY_DECLARE
 

@@ -20,8 +20,12 @@ class Quantity {
   constexpr Quantity& operator-=(Quantity o) { return base_ -= o.base_, *this; }
   constexpr Quantity& operator*=(double k) { return base_ *= k, *this; }
   constexpr Quantity& operator/=(double k) { return base_ /= k, *this; }
-  friend constexpr Quantity operator+(Quantity a, Quantity b) { return Quantity(a.base_ + b.base_); }
-  friend constexpr Quantity operator-(Quantity a, Quantity b) { return Quantity(a.base_ - b.base_); }
+  friend constexpr Quantity operator+(Quantity a, Quantity b) {
+    return Quantity(a.base_ + b.base_);
+  }
+  friend constexpr Quantity operator-(Quantity a, Quantity b) {
+    return Quantity(a.base_ - b.base_);
+  }
   friend constexpr Quantity operator*(double k, Quantity q) { return Quantity(k * q.base_); }
   friend constexpr Quantity operator*(Quantity q, double k) { return Quantity(q.base_ * k); }
   friend constexpr Quantity operator/(Quantity q, double k) { return Quantity(q.base_ / k); }
@@ -52,18 +56,18 @@ constexpr auto operator/(Quantity<T1, B1, F1, J1, U1> a, Quantity<T2, B2, F2, J2
 }
 
 //                              time byte flop joule usd
-using Seconds =        Quantity<   1,   0,   0,    0,  0>;
-using Bytes =          Quantity<   0,   1,   0,    0,  0>;
-using Flops =          Quantity<   0,   0,   1,    0,  0>;
-using Joules =         Quantity<   0,   0,   0,    1,  0>;
-using Usd =            Quantity<   0,   0,   0,    0,  1>;
-using PerSec =         Quantity<  -1,   0,   0,    0,  0>;
-using BytesPerSec =    Quantity<  -1,   1,   0,    0,  0>;
-using FlopsPerSec =    Quantity<  -1,   0,   1,    0,  0>;
-using Watts =          Quantity<  -1,   0,   0,    1,  0>;
-using JoulesPerByte =  Quantity<   0,  -1,   0,    1,  0>;
-using JoulesPerFlop =  Quantity<   0,   0,  -1,    1,  0>;
-using UsdPerSec =      Quantity<  -1,   0,   0,    0,  1>;
-using UsdPerJoule =    Quantity<   0,   0,   0,   -1,  1>;
+using Seconds = Quantity<1, 0, 0, 0, 0>;
+using Bytes = Quantity<0, 1, 0, 0, 0>;
+using Flops = Quantity<0, 0, 1, 0, 0>;
+using Joules = Quantity<0, 0, 0, 1, 0>;
+using Usd = Quantity<0, 0, 0, 0, 1>;
+using PerSec = Quantity<-1, 0, 0, 0, 0>;
+using BytesPerSec = Quantity<-1, 1, 0, 0, 0>;
+using FlopsPerSec = Quantity<-1, 0, 1, 0, 0>;
+using Watts = Quantity<-1, 0, 0, 1, 0>;
+using JoulesPerByte = Quantity<0, -1, 0, 1, 0>;
+using JoulesPerFlop = Quantity<0, 0, -1, 1, 0>;
+using UsdPerSec = Quantity<-1, 0, 0, 0, 1>;
+using UsdPerJoule = Quantity<0, 0, 0, -1, 1>;
 
 }  // namespace medley
