@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <unordered_set>
 
@@ -54,6 +55,7 @@ class Builder {
   bool key(std::string& name) {
     Frame& frame = frames_.back();
     frame.key = std::move(name);
+    frame.keyed = true;
     frame.skip = seen(frame);
     if (frame.skip) {
       problems_.add(name_, pointer(), "duplicate key", "keep one of them");
@@ -74,7 +76,8 @@ class Builder {
  private:
   struct Frame {
     bool is_object = false;
-    bool skip = false;
+    bool skip = false;   ///< the member being read is a duplicate
+    bool keyed = false;  ///< `key` is set
     std::string key;
     Json::object_t object;
     Json::array_t array;
@@ -122,7 +125,7 @@ class Builder {
     for (const Frame& frame : frames_) {
       if (!frame.is_object)
         out += fmt::format("/{}", frame.array.size());
-      else if (!frame.key.empty())
+      else if (frame.keyed)
         out += "/" + escape_token(frame.key);
     }
     return out;

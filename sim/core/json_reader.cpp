@@ -235,11 +235,10 @@ std::optional<std::int64_t> ObjectReader::maybe_integer(std::string_view key, st
   const std::optional<std::int64_t> n = exact_integer(*value);
   if (n && *n >= min && *n <= max) return n;
   const bool integral =
-      value->is_number() &&
-      (n || !value->is_number_float() || std::floor(value->get<double>()) == value->get<double>());
+      n || (value->is_number() && value->get<double>() == std::floor(value->get<double>()));
   if (!integral) {
     problem(key, "expected an integer", found(*value));
-  } else if (max == INT64_MAX && *n < min) {
+  } else if (max == INT64_MAX && n) {
     problem(key, fmt::format("must be at least {}", min), found(*value));
   } else {
     problem(key, fmt::format("must be between {} and {}", min, max), found(*value));

@@ -14,16 +14,16 @@ namespace medley {
 template <class Q>
 Q parse_quantity(std::string_view text);
 
-/// Shortest round-trip text in a readable unit ("3.35 TB/s"); parse_quantity reads it back exactly
-/// where the scaled value is representable.
+/// Shortest text in a readable unit ("3.35 TB/s", "80 GiB") from which parse_quantity reads the
+/// same double back.
 template <class Q>
 std::string format_quantity(Q quantity);
 
-#define MEDLEY_QUANTITIES(X)                                                                  \
-  X(Seconds)                                                                                  \
-  X(Bytes)                                                                                    \
-  X(Flops) X(Joules) X(Usd) X(PerSec) X(BytesPerSec) X(FlopsPerSec) X(Watts) X(JoulesPerByte) \
-      X(JoulesPerFlop) X(UsdPerSec) X(UsdPerJoule)
+// clang-format off
+#define MEDLEY_QUANTITIES(X) \
+  X(Seconds) X(Bytes) X(Flops) X(Joules) X(Usd) X(PerSec) X(BytesPerSec) X(FlopsPerSec) X(Watts) \
+  X(JoulesPerByte) X(JoulesPerFlop) X(UsdPerSec) X(UsdPerJoule)
+// clang-format on
 #define MEDLEY_DECLARE(Q)                     \
   template <>                                 \
   Q parse_quantity<Q>(std::string_view text); \

@@ -55,19 +55,21 @@ constexpr auto operator/(Quantity<T1, B1, F1, J1, U1> a, Quantity<T2, B2, F2, J2
   return detail::make_quantity<T1 - T2, B1 - B2, F1 - F2, J1 - J2, U1 - U2>(a.value() / b.value());
 }
 
+// clang-format off
 //                              time byte flop joule usd
-using Seconds = Quantity<1, 0, 0, 0, 0>;
-using Bytes = Quantity<0, 1, 0, 0, 0>;
-using Flops = Quantity<0, 0, 1, 0, 0>;
-using Joules = Quantity<0, 0, 0, 1, 0>;
-using Usd = Quantity<0, 0, 0, 0, 1>;
-using PerSec = Quantity<-1, 0, 0, 0, 0>;
-using BytesPerSec = Quantity<-1, 1, 0, 0, 0>;
-using FlopsPerSec = Quantity<-1, 0, 1, 0, 0>;
-using Watts = Quantity<-1, 0, 0, 1, 0>;
-using JoulesPerByte = Quantity<0, -1, 0, 1, 0>;
-using JoulesPerFlop = Quantity<0, 0, -1, 1, 0>;
-using UsdPerSec = Quantity<-1, 0, 0, 0, 1>;
-using UsdPerJoule = Quantity<0, 0, 0, -1, 1>;
+using Seconds =        Quantity<   1,   0,   0,    0,  0>;
+using Bytes =          Quantity<   0,   1,   0,    0,  0>;
+using Flops =          Quantity<   0,   0,   1,    0,  0>;
+using Joules =         Quantity<   0,   0,   0,    1,  0>;
+using Usd =            Quantity<   0,   0,   0,    0,  1>;
+using PerSec =         Quantity<  -1,   0,   0,    0,  0>;
+using BytesPerSec =    Quantity<  -1,   1,   0,    0,  0>;
+using FlopsPerSec =    Quantity<  -1,   0,   1,    0,  0>;
+using Watts =          Quantity<  -1,   0,   0,    1,  0>;
+using JoulesPerByte =  Quantity<   0,  -1,   0,    1,  0>;
+using JoulesPerFlop =  Quantity<   0,   0,  -1,    1,  0>;
+using UsdPerSec =      Quantity<  -1,   0,   0,    0,  1>;
+using UsdPerJoule =    Quantity<   0,   0,   0,   -1,  1>;
+// clang-format on
 
 }  // namespace medley
