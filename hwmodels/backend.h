@@ -30,6 +30,8 @@ struct BackendSpec {
   Sourced<double> memory_utilization;  ///< default gpu_memory_utilization
   Sourced<Bytes> context_reserve;      ///< driver context, graphs, workspaces per device
   Sourced<double> activation_factor;   ///< peak activation bytes over tokens * hidden * dtype bytes
+  /// Skew of KV lengths in a decode batch: attention takes t(mean) + skew (t(max) - t(mean)).
+  Sourced<double> decode_skew;
   int block_size = 16;
   int max_num_seqs = 256;
   int max_num_batched_tokens = 8192;

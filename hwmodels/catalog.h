@@ -9,19 +9,21 @@
 #include "hwmodels/backend.h"
 #include "hwmodels/device.h"
 #include "hwmodels/node.h"
+#include "hwmodels/priors.h"
 
 namespace medley {
 
 /// Devices, links, node types and backends as data files: the shipped ones plus the user's own
 /// directories (searched first; a user's entry shadows a shipped one of the same name).
 ///
-/// Layout of a directory: {devices,links,nodes,backends}/<file>.json, one entry per file; the file
-/// name in lower case with '-' equals the name or an alias. Entries load on first use and are kept;
-/// a listing loads all. Not thread-safe while loading; runs copy what they need into the scenario.
-/// Names and aliases match case-insensitively.
+/// Layout of a directory: {devices,links,nodes,backends}/<slug of the name>.json, one entry per
+/// file, and optionally priors.json. A lookup by name opens that one file; only a lookup by alias,
+/// a listing or a miss reads the others. Entries are kept once read. Names and aliases match by
+/// their slugs, so case, blanks and underscores do not matter. Not thread-safe while loading; runs
+/// copy what they need into the scenario.
 class Catalog {
  public:
-  /// `directories` later first; the shipped directory is appended by `shipped_directory()`.
+  /// Of `directories` a later one shadows an earlier one; all shadow the shipped catalogue.
   explicit Catalog(std::vector<std::string> directories);
   ~Catalog();
 
@@ -39,14 +41,15 @@ class Catalog {
   std::vector<const LinkSpec*> links() const;
   std::vector<const NodeSpec*> nodes() const;
   std::vector<const BackendSpec*> backends() const;
+  const Priors& priors() const;  ///< for `with_assumed`
 
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
 
-/// Where the shipped catalogue lies: $MEDLEY_DATA_DIR/hwmodels/catalog when set, else the source
-/// tree's when it exists, else <prefix>/share/medley/hwmodels/catalog beside the binary.
-std::string shipped_data_directory();  ///< holds hwmodels/catalog, workloads/zoo, configs
+/// The directory that holds hwmodels/catalog, workloads/zoo and configs: $MEDLEY_DATA_DIR when set,
+/// else <prefix>/share/medley beside an installed binary, else the source tree. Throws InputError.
+std::string shipped_data_directory();
 
 }  // namespace medley

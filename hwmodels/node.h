@@ -28,7 +28,8 @@ struct AllReducePoint {
 };
 struct AllReduceTable {
   int ranks = 0;
-  std::vector<AllReducePoint> points;  ///< ascending payload
+  std::vector<AllReducePoint> points;  ///< ascending payload, times non-decreasing
+  Provenance provenance = Provenance::kMeasured;
   std::string source;
 };
 
@@ -61,13 +62,16 @@ struct NodeSpec {
 };
 
 /// Time of one all-reduce of `payload` bytes among `ranks` devices of `node`.
-///   measured table for exactly `ranks`: piecewise linear in time over payload; beyond the largest
-///     point at its bus bandwidth, below the smallest at its time (a floor, not a rate);
-///   table for another rank count R: its latency part scaled by log2(ranks)/log2(R), its bandwidth
-///     part by the bus-bandwidth factor [2(n-1)/n] / [2(R-1)/R] (class derived);
-///   otherwise alpha-beta ring: 2(n-1) * latency + 2(n-1)/n * payload / bandwidth(n), where a mesh
-///     gives a group of n only (n-1) of its per-pair links.
+///   bandwidth(n): behind a switch or the host the device's whole fabric; on a mesh, ring or torus
+///     min(whole fabric, (n-1) links), so that a pair on a mesh gets one link.
+///   ring:  2(n-1) * latency + 2(n-1)/n * payload / bandwidth(n)         (no table)
+///   table for exactly `ranks`: piecewise linear in time over payload; beyond the largest point at
+///     its bus bandwidth; below the smallest the ring's bandwidth term shrinks with the payload,
+///     never below the ring's latency term nor above the point's time;
+///   table for another rank count R: its latency part t(0) scaled by log2(ranks)/log2(R), the rest
+///     by the ring's bandwidth terms, beta(ranks)/beta(R) (class derived).
 /// Valid: ranks within one node. Law: non-decreasing in payload; 0 for one rank.
+/// Throws InputError where a link's rate is unknown or the node has no fabric.
 struct CollectiveTime {
   Seconds time;
   Provenance provenance = Provenance::kAssumed;
@@ -79,7 +83,8 @@ CollectiveTime all_reduce_time(const Catalog& catalog, const NodeSpec& node, int
 /// Point to point inside the node: latency + payload / achieved bandwidth of one pair.
 CollectiveTime send_time(const Catalog& catalog, const NodeSpec& node, Bytes payload);
 /// All-to-all of `payload` bytes held per rank (expert parallel dispatch or combine):
-///   latency * (n-1 for mesh or ring, 1 for a switch) + (n-1)/n * payload / bandwidth(n).
+///   latency * (1 for a switch, else n-1) + (n-1)/n * payload * hops / bandwidth(n),
+/// hops = 1 but for rings and d-dimensional tori, where a byte crosses max(1, d n^(1/d) / 4) links.
 CollectiveTime all_to_all_time(const Catalog& catalog, const NodeSpec& node, int ranks,
                                Bytes payload);
 

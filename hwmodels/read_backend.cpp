@@ -1,0 +1,91 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "hwmodels/read.h"
+#include "hwmodels/sourced_reader.h"
+
+namespace medley {
+
+namespace {
+constexpr std::int64_t kMostTokens = 100000000;
+
+std::vector<DType> read_dtypes(ObjectReader& reader, std::string_view key) {
+  std::vector<DType> all;
+  const auto names = reader.texts_or_empty(key);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (const auto dtype = parse_dtype(names[i])) {
+      all.push_back(*dtype);
+    } else {
+      reader.problem(key, fmt::format("unknown number format \"{}\"", names[i]),
+                     suggest(names[i], dtype_names()));
+    }
+  }
+  if (names.empty()) reader.problem(key, "list at least one number format");
+  return all;
+}
+
+void read_limits(ObjectReader& reader, BackendSpec& backend) {
+  auto defaults = reader.maybe_object("defaults");
+  if (!defaults) return;
+  const auto count = [&](std::string_view key, int fallback) {
+    return static_cast<int>(defaults->integer_or(key, fallback, 1, kMostTokens));
+  };
+  backend.block_size = count("block_size", backend.block_size);
+  backend.max_num_seqs = count("max_num_seqs", backend.max_num_seqs);
+  backend.max_num_batched_tokens = count("max_num_batched_tokens", backend.max_num_batched_tokens);
+  backend.chunked_prefill = defaults->boolean_or("enable_chunked_prefill", backend.chunked_prefill);
+  backend.prefix_caching = defaults->boolean_or("enable_prefix_caching", backend.prefix_caching);
+  defaults->finish();
+}
+}  // namespace
+
+BackendSpec read_backend(ObjectReader& reader, Problems& problems) {
+  BackendSpec backend;
+  backend.file = reader.file();
+  reader.choice("schema", {"medley.backend/1"});
+  backend.name = reader.text("name");
+  backend.aliases = reader.texts_or_empty("aliases");
+  backend.notes = reader.text_or("notes", "");
+  SourcedReader sourced(reader, problems);
+  if (auto host = reader.maybe_object("host")) {
+    backend.host_mode = host->choice("mode", {"serial", "overlapped"}) == "serial"
+                            ? HostMode::kSerial
+                            : HostMode::kOverlapped;
+    backend.host_per_step = sourced.quantity<Seconds>(*host, "per_step", Range::non_negative());
+    backend.host_per_sequence =
+        sourced.quantity<Seconds>(*host, "per_sequence", Range::non_negative());
+    host->finish();
+  }
+  if (auto kernels = reader.maybe_object("kernels")) {
+    backend.graph_capture = kernels->boolean_or("graph_capture", false);
+    backend.graph_max_sequences =
+        static_cast<int>(kernels->integer_or("graph_max_sequences", 0, 0, kMostTokens));
+    backend.kernels_fused = kernels->number_or("fused", 1.0, Range{Range::positive().min, 1.0});
+    kernels->finish();
+  }
+  if (auto memory = reader.maybe_object("memory")) {
+    backend.memory_utilization =
+        sourced.number(*memory, "utilization", Range{Range::positive().min, 1.0});
+    backend.context_reserve =
+        sourced.quantity<Bytes>(*memory, "context_reserve", Range::non_negative());
+    backend.activation_factor = sourced.number(*memory, "activation_factor", Range::non_negative());
+    memory->finish();
+  }
+  read_limits(reader, backend);
+  backend.weight_dtypes = read_dtypes(reader, "weight_dtypes");
+  backend.kv_dtypes = read_dtypes(reader, "kv_dtypes");
+  backend.device_kinds = reader.texts_or_empty("device_kinds");
+  for (const std::string& kind : backend.device_kinds) {
+    const auto& known = device_kinds();
+    if (std::find(known.begin(), known.end(), kind) == known.end()) {
+      reader.problem("device_kinds", fmt::format("unknown device kind \"{}\"", kind),
+                     suggest(kind, known));
+    }
+  }
+  reader.finish();
+  return backend;
+}
+
+}  // namespace medley

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "hwmodels/device.h"
+#include "sim/core/json_reader.h"
+#include "sim/core/provenance.h"
+
+namespace medley {
+
+/// Reads sourced values of one catalogue entry:
+///   {"value": "3.35 TB/s", "class": "datasheet", "source": "<key of the entry's sources>"}
+///   {"value": null, "source": "why it is unknown"}
+/// Every known value must name its class and a source that exists.
+class SourcedReader {
+ public:
+  /// Reads the map `sources` of `entry`.
+  SourcedReader(ObjectReader& entry, Problems& problems);
+
+  template <class Q>
+  Sourced<Q> quantity(ObjectReader& parent, std::string_view key, Range range = Range::positive());
+  Sourced<double> number(ObjectReader& parent, std::string_view key, Range range);
+  /// {"fraction": 0.93, "half": "4 MB", "class": ..., "source": ...}; `half` in Q's unit, 0 if
+  /// absent.
+  template <class Q>
+  Sourced<Ramp> ramp(ObjectReader& parent, std::string_view key);
+  /// The class and cited source of an object that holds its values itself.
+  template <class T>
+  void cite(ObjectReader& object, Sourced<T>& into);
+
+ private:
+  template <class T, class Read>
+  Sourced<T> value(ObjectReader& parent, std::string_view key, const Read& read);
+  std::optional<ObjectReader> open(ObjectReader& parent, std::string_view key);
+
+  std::map<std::string, std::string> sources_;
+  Problems* problems_;
+};
+
+}  // namespace medley
