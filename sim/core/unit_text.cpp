@@ -110,36 +110,39 @@ double parse(std::string_view text, const Units& units, const char* example) {
   return value;
 }
 
-/// value * 10^-shift by moving the decimal point of its shortest text.
-std::string shifted_text(double value, int shift) {
-  char buffer[40];
-  const auto end =
-      std::to_chars(buffer, buffer + sizeof buffer, std::abs(value), std::chars_format::scientific);
-  const Decimal d = read_decimal(std::string_view(buffer, end.ptr));
+/// `scientific` ("-3.35e+12") times 10^-shift, by moving the decimal point.
+std::string shifted(std::string_view scientific, int shift) {
+  const Decimal d = read_decimal(scientific);
   std::string digits = d.mantissa;
-  std::erase(digits, '.');
+  const std::string sign = digits.starts_with('-') ? "-" : "";
+  std::erase_if(digits, [](char c) { return c == '.' || c == '-'; });
+  digits.erase(std::max<std::size_t>(digits.find_last_not_of('0') + 1, 1));
   const int point = 1 + d.exp10 - shift;  // digits before the decimal point
   const int count = static_cast<int>(digits.size());
   constexpr int kMostZeros = 6;
-  std::string out = value < 0.0 ? "-" : "";
   if (point < -kMostZeros || point > count + kMostZeros) {
-    return out + fmt::format("{}{}{}e{}", digits.substr(0, 1), count > 1 ? "." : "",
-                             digits.substr(1), point - 1);
+    return fmt::format("{}{}{}{}e{}", sign, digits.substr(0, 1), count > 1 ? "." : "",
+                       digits.substr(1), point - 1);
   }
   const auto zeros = [](int n) { return std::string(static_cast<std::size_t>(n), '0'); };
-  if (point <= 0) return out + "0." + zeros(-point) + digits;
-  if (point >= count) return out + digits + zeros(point - count);
-  return out + digits.insert(static_cast<std::size_t>(point), ".");
+  if (point <= 0) return sign + "0." + zeros(-point) + digits;
+  if (point >= count) return sign + digits + zeros(point - count);
+  return sign + digits.insert(static_cast<std::size_t>(point), ".");
 }
 
 /// Shortest text of `value` in `unit` that reads back exactly; empty when there is none.
 std::string text_in(double value, const Unit& unit) {
-  if (unit.decimal()) return shifted_text(value, unit.exp10);
+  if (unit.decimal()) {
+    char buffer[40];
+    const auto end =
+        std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::scientific);
+    return shifted(std::string_view(buffer, end.ptr), unit.exp10);
+  }
   constexpr int kDigits = 17;
   const double in_unit = value * unit.over / unit.times * std::pow(10.0, -unit.exp10);
-  for (int precision = 1; precision <= kDigits; ++precision) {
-    std::string text = fmt::format("{:.{}g}", in_unit, precision);
-    if (scaled(read_decimal(text), unit) == value) return text;
+  for (int precision = 0; precision < kDigits; ++precision) {
+    const std::string text = fmt::format("{:.{}e}", in_unit, precision);
+    if (scaled(read_decimal(text), unit) == value) return shifted(text, 0);
   }
   return "";
 }
