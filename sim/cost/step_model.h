@@ -30,11 +30,6 @@ struct StepModelSpec {
   Seconds per_sequence;
 };
 
-/// How the time of a simulated run divides by the trust in the numbers behind it.
-struct TrustShare {
-  double seconds[kProvenanceClasses] = {};  ///< device time resting on numbers of each class
-};
-
 /// Cost of one step of one replica (all its devices together where energy is meant).
 struct StepCost {
   double stage_s = 0.0;     ///< device time of the slowest pipeline stage
@@ -47,6 +42,7 @@ struct StepCost {
   double flops = 0.0;       ///< all devices
   double bytes = 0.0;       ///< device-memory traffic, all devices
   double link_bytes = 0.0;  ///< collective payload moved, all devices
+  double trust[kProvenanceClasses] = {};  ///< shares of device_s by provenance class, sum 1
 };
 
 /// Consecutive decode steps j = 0, 1, ... of an unchanged batch: everything linear in j.
@@ -61,6 +57,7 @@ struct DecodeLine {
   double bytes = 0.0, bytes_slope = 0.0;
   double link_bytes = 0.0;
   double clock = 1.0;
+  double trust[kProvenanceClasses] = {};
   double busy_s = 0.0, busy_slope = 0.0;  ///< device-busy part of the step
   std::int64_t steps = 1;                 ///< how many steps the line holds for, >= 1
 };
@@ -142,8 +139,6 @@ class StepModel {
 
   std::vector<OpCost> explain(const Features& x, double max_kv) const;
   const ReplicaPower& power() const;
-  /// Share of a step's time by provenance class (sums to 1).
-  TrustShare trust(const Features& x, double max_kv) const;
   const StepModelInput& input() const;
 
  private:
@@ -166,7 +161,7 @@ struct MemoryAccount {
   std::int64_t block_size = 0;
   bool overridden = false;  ///< num_gpu_blocks_override
   /// Most concurrent requests at a context length: floor(blocks / ceil(context / block_size)).
-  std::int64_t concurrent(std::int64_t context) const;
+  std::int64_t concurrent(std::int64_t context_tokens) const;
 };
 MemoryAccount memory_account(const StepModelInput& input, double utilization,
                              std::int64_t max_num_batched_tokens, std::int64_t block_size,

@@ -1,0 +1,97 @@
+#include <algorithm>
+#include <cmath>
+
+#include "sim/cost/step_model.h"
+#include "sim/cost/step_model_impl.h"
+
+namespace medley {
+
+namespace {
+constexpr std::size_t at(Feature f) {
+  return static_cast<std::size_t>(f);
+}
+
+OpCost describe(const RooflineOp& r) {
+  OpCost row;
+  row.name = r.op.name;
+  row.op_class = r.op.op_class;
+  row.dtype = r.op.dtype;
+  row.stage = r.stage;
+  row.repeats = r.op.repeats;
+  return row;
+}
+}  // namespace
+
+std::vector<OpCost> StepModel::explain(const Features& x, double max_kv) const {
+  const Impl& m = *impl_;
+  std::vector<OpCost> rows;
+  const StepCost whole = step(x, max_kv);
+  if (m.input.spec.kind != StepModelKind::kRoofline) {
+    OpCost row;
+    const bool tables = m.input.spec.kind == StepModelKind::kTables;
+    row.name = tables ? "step (kernel tables)" : "step (constant)";
+    row.repeats = 1;
+    row.time_s = whole.device_s;
+    row.flops = whole.flops;
+    row.bytes = whole.bytes;
+    row.bound = tables ? "table" : "constant";
+    row.provenance = tables ? Provenance::kMeasured : Provenance::kAssumed;
+    row.source = tables ? m.input.spec.tables_directory : "scenario step_model";
+    rows.push_back(row);
+    return rows;
+  }
+  Features full = x;
+  full[at(Feature::kOne)] = 1.0;
+  full[at(Feature::kExpertsHit)] =
+      experts_hit(m.experts, m.experts_per_token, x[at(Feature::kTokens)]);
+  Features skewed = full;
+  skewed[at(Feature::kDecodeContext)] +=
+      m.alpha * std::max(0.0, x[at(Feature::kDecodes)] * max_kv - x[at(Feature::kDecodeContext)]);
+  const double per_launch = m.launch(x);
+  for (int stage = 0; stage < m.input.pipeline_parallel; ++stage) {
+    for (const auto* group : {&m.tokens_ops, &m.logits_ops, &m.context_ops}) {
+      for (const RooflineOp& r : (*group)[static_cast<std::size_t>(stage)]) {
+        OpCost row = describe(r);
+        if (r.op.op_class == OpClass::kCollective) {
+          row.message_bytes = r.op.message_bytes(full);
+          if (row.message_bytes <= 0.0) continue;
+          const Bytes payload(row.message_bytes);
+          const CollectiveTime t =
+              r.op.all_to_all
+                  ? all_to_all_time(m.catalog, m.input.node, m.input.tensor_parallel, payload)
+                  : all_reduce_time(m.catalog, m.input.node, m.input.tensor_parallel, payload);
+          row.time_s = r.op.repeats * t.time.value();
+          row.bound = "link";
+          row.provenance = t.provenance;
+          row.source = t.source;
+          rows.push_back(row);
+          continue;
+        }
+        const bool decode = r.op.op_class == OpClass::kAttentionDecode;
+        if (decode && x[at(Feature::kDecodes)] == 0.0) continue;
+        if (r.op.op_class == OpClass::kAttentionPrefill && x[at(Feature::kChunkTokens)] == 0.0)
+          continue;
+        const auto bytes_of_features = [&](const Features& f) {
+          return r.op.weight_bytes(f) + r.op.kv_bytes(f) + r.op.activation_bytes(f);
+        };
+        row.flops = r.op.flops(full);
+        row.bytes = bytes_of_features(full);
+        if (row.flops <= 0.0 && row.bytes <= 0.0) continue;
+        const Features& timed = decode ? skewed : full;
+        row.compute_s = r.compute_s(r.op.flops(timed)) / whole.clock;
+        row.memory_s = r.memory_s(bytes_of_features(timed));
+        row.launch_s = per_launch * r.kernels / std::max(1, r.op.repeats);
+        const double work = std::max(row.compute_s, row.memory_s);
+        row.time_s = r.op.repeats * (work + row.launch_s);
+        const bool compute = row.compute_s > row.memory_s;
+        row.bound = row.launch_s > work ? "launch" : compute ? "compute" : "memory";
+        row.provenance = compute ? r.compute_class : r.memory_class;
+        row.source = compute ? r.compute_source : r.memory_source;
+        rows.push_back(row);
+      }
+    }
+  }
+  return rows;
+}
+
+}  // namespace medley

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/cost/step_model.h"
+
+namespace medley {
+
+/// One kernel kind of a step, joined with the rates of the device it runs on. Times of one repeat:
+///   compute = (F + half_flops) * inv_compute / phi,   memory = (B + half_bytes) * inv_memory.
+struct RooflineOp {
+  StepOp op;
+  int stage = 0;
+  double inv_compute = 0.0;  ///< 1 / (peak * fraction) [s/flop]; 0: compute time not modelled
+  double half_flops = 0.0;
+  double inv_memory = 0.0;  ///< 1 / (bandwidth * fraction) [s/B]
+  double half_bytes = 0.0;
+  double j_flop = 0.0;  ///< at full voltage; 0 when unknown (ReplicaPower::dynamic_known says so)
+  double j_byte = 0.0;
+  double kernels = 0.0;  ///< launches of all repeats, after fusion
+  Provenance compute_class = Provenance::kAssumed;
+  Provenance memory_class = Provenance::kAssumed;
+  std::string compute_source;
+  std::string memory_source;
+
+  double compute_s(double flops) const {
+    return flops > 0 ? (flops + half_flops) * inv_compute : 0;
+  }
+  double memory_s(double bytes) const { return bytes > 0 ? (bytes + half_bytes) * inv_memory : 0; }
+};
+
+/// Which features an op's forms use.
+enum class OpGroup : std::uint8_t {
+  kTokens,  ///< only One, Tokens, ExpertsHit: a function of the token count
+  kLogits,  ///< only One, Logits
+  kContext  ///< anything else: attention, recurrent state
+};
+OpGroup group_of(const StepOp& op);
+
+/// The ops of every stage joined with the device's rates. Throws InputError for a rate that is
+/// needed and unknown, naming the catalogue field.
+std::vector<RooflineOp> join_device(const StepModelInput& input);
+
+/// Power of the replica's devices, with the list of unknown fields.
+ReplicaPower replica_power(const StepModelInput& input);
+
+/// Expected distinct experts hit by `tokens` tokens: E (1 - (1 - k/E)^tokens).
+double experts_hit(int experts, int per_token, double tokens);
+
+}  // namespace medley

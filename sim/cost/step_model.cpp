@@ -1,0 +1,377 @@
+#include "sim/cost/step_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "sim/core/error.h"
+#include "sim/cost/step_model_impl.h"
+
+namespace medley {
+
+namespace {
+constexpr std::size_t at(Feature f) {
+  return static_cast<std::size_t>(f);
+}
+}  // namespace
+
+StepModel::Impl::Impl(const Catalog& catalog_in, StepModelInput in)
+    : catalog(catalog_in), input(std::move(in)), power(replica_power(input)) {
+  const auto stages = static_cast<std::size_t>(input.pipeline_parallel);
+  tokens_ops.resize(stages);
+  logits_ops.resize(stages);
+  context_ops.resize(stages);
+  tokens_memo.resize(stages);
+  logits_memo.resize(stages);
+  for (RooflineOp& r : join_device(input)) {
+    const auto stage = static_cast<std::size_t>(r.stage);
+    const OpGroup group = group_of(r.op);
+    (group == OpGroup::kTokens   ? tokens_ops
+     : group == OpGroup::kLogits ? logits_ops
+                                 : context_ops)[stage]
+        .push_back(std::move(r));
+  }
+  for (const LayerGroup& g : input.model.layers) {
+    if (g.attention == AttentionKind::kSliding) window = std::max(window, g.window);
+    if (g.mixer == MixerKind::kMoe) {
+      experts = g.experts;
+      experts_per_token = g.experts_per_token;
+    }
+  }
+  if (input.spec.kind == StepModelKind::kTables)
+    tables = KernelTables::load(input.spec.tables_directory);
+
+  const DeviceSpec& device = input.device;
+  const BackendSpec& backend = input.backend;
+  if (!backend.ideal()) {
+    alpha = input.spec.decode_skew.value_or(backend.decode_skew.known() &&
+                                                    input.spec.kind == StepModelKind::kRoofline
+                                                ? *backend.decode_skew
+                                                : 0.0);
+    launch_stream = device.launch_stream.known() ? (*device.launch_stream).value() : 0.0;
+    launch_graph = device.launch_graph.known() ? (*device.launch_graph).value() : launch_stream;
+    host_per_step = backend.host_per_step.known() ? (*backend.host_per_step).value() : 0.0;
+    host_per_sequence =
+        backend.host_per_sequence.known() ? (*backend.host_per_sequence).value() : 0.0;
+  } else {
+    alpha = input.spec.decode_skew.value_or(0.0);
+  }
+
+  limited = power.limit && power.active_floor && power.dynamic_known &&
+            input.spec.kind == StepModelKind::kRoofline;
+  if (limited) {
+    floor_w = power.active_floor->value();
+    limit_w = power.limit->value();
+    clock_min = device.power.clock_min.known() ? *device.power.clock_min : 1.0;
+    voltage_floor = device.power.voltage_floor.known() ? *device.power.voltage_floor : 1.0;
+    if (limit_w <= floor_w) {
+      throw InfeasibleError(fmt::format(
+          "power limit {} of {} is not above its active floor {}: it can do no work",
+          format_quantity(*power.limit), device.name, format_quantity(*power.active_floor)));
+    }
+  }
+}
+
+void StepModel::Impl::add_op(const RooflineOp& r, const Features& x, double decode_context,
+                             Part& part, std::vector<OpPair>& out) const {
+  const double repeats = r.op.repeats;
+  if (r.op.op_class == OpClass::kCollective) {
+    const double payload = r.op.message_bytes(x);
+    if (payload <= 0.0) return;
+    const CollectiveTime t =
+        r.op.all_to_all
+            ? all_to_all_time(catalog, input.node, input.tensor_parallel, Bytes(payload))
+            : all_reduce_time(catalog, input.node, input.tensor_parallel, Bytes(payload));
+    part.time += repeats * t.time.value();
+    part.link_time += repeats * t.time.value();
+    part.link_bytes += repeats * payload;
+    part.trust[static_cast<std::size_t>(t.provenance)] += repeats * t.time.value();
+    return;
+  }
+  const double flops = r.op.flops(x);
+  const double weight = r.op.weight_bytes(x);
+  const double bytes = weight + r.op.kv_bytes(x) + r.op.activation_bytes(x);
+  if (flops <= 0.0 && bytes <= 0.0) return;
+  double compute = r.compute_s(flops);
+  double memory = r.memory_s(bytes);
+  if (decode_context > 0.0) {  // skew: the time (not the work) of a longer context
+    Features skewed = x;
+    skewed[at(Feature::kDecodeContext)] += decode_context;
+    compute = r.compute_s(r.op.flops(skewed));
+    memory = r.memory_s(r.op.weight_bytes(skewed) + r.op.kv_bytes(skewed) +
+                        r.op.activation_bytes(skewed));
+  }
+  compute *= repeats;
+  memory *= repeats;
+  part.time += std::max(compute, memory);
+  part.kernels += r.kernels;
+  part.flop_j += repeats * r.j_flop * flops;
+  part.byte_j += repeats * r.j_byte * bytes;
+  part.weight_j += repeats * r.j_byte * weight;
+  if (r.op.op_class == OpClass::kAttentionDecode) {
+    part.kv_j += repeats * (r.j_flop * flops + r.j_byte * bytes);
+  }
+  part.flops += repeats * flops;
+  part.bytes += repeats * bytes;
+  const Provenance p = compute > memory ? r.compute_class : r.memory_class;
+  part.trust[static_cast<std::size_t>(p)] += std::max(compute, memory);
+  if (compute > 0.0) {
+    out.push_back({compute, memory});
+    ++part.pair_count;
+  } else {
+    out.push_back({0.0, memory});
+    ++part.pair_count;
+  }
+}
+
+const Part& StepModel::Impl::tokens_part(int stage, double tokens) const {
+  std::vector<Part>& memo = tokens_memo[static_cast<std::size_t>(stage)];
+  // Entry 0 is scratch for counts beyond the memo.
+  const auto wanted = static_cast<std::size_t>(tokens);
+  const std::size_t slot = wanted < kMemoLimit ? wanted : 0;
+  if (memo.size() <= slot) memo.resize(slot + 1);
+  Part& part = memo[slot];
+  if (part.known && slot != 0) return part;
+  const std::uint32_t reuse =
+      part.known ? part.pair_begin : static_cast<std::uint32_t>(pairs.size());
+  part = Part{};
+  Features x{};
+  x[at(Feature::kOne)] = 1.0;
+  x[at(Feature::kTokens)] = tokens;
+  x[at(Feature::kExpertsHit)] = experts_hit(experts, experts_per_token, tokens);
+  std::vector<OpPair> fresh;
+  for (const RooflineOp& r : tokens_ops[static_cast<std::size_t>(stage)])
+    add_op(r, x, 0.0, part, fresh);
+  part.pair_begin = reuse;
+  if (pairs.size() < reuse + fresh.size())
+    pairs.resize(reuse + tokens_ops[static_cast<std::size_t>(stage)].size());
+  std::copy(fresh.begin(), fresh.end(), pairs.begin() + reuse);
+  part.known = true;
+  return part;
+}
+
+const Part& StepModel::Impl::logits_part(int stage, double logits) const {
+  std::vector<Part>& memo = logits_memo[static_cast<std::size_t>(stage)];
+  const auto slot = static_cast<std::size_t>(logits);
+  if (memo.size() <= slot) memo.resize(slot + 1);
+  Part& part = memo[slot];
+  if (part.known) return part;
+  Features x{};
+  x[at(Feature::kOne)] = 1.0;
+  x[at(Feature::kLogits)] = logits;
+  std::vector<OpPair> fresh;
+  if (logits > 0.0) {
+    for (const RooflineOp& r : logits_ops[static_cast<std::size_t>(stage)])
+      add_op(r, x, 0.0, part, fresh);
+  }
+  part.pair_begin = static_cast<std::uint32_t>(pairs.size());
+  pairs.insert(pairs.end(), fresh.begin(), fresh.end());
+  part.known = true;
+  return part;
+}
+
+Part StepModel::Impl::context_part(int stage, const Features& x, double max_kv,
+                                   std::vector<OpPair>& out) const {
+  Part part;
+  const double skew =
+      alpha * std::max(0.0, x[at(Feature::kDecodes)] * max_kv - x[at(Feature::kDecodeContext)]);
+  for (const RooflineOp& r : context_ops[static_cast<std::size_t>(stage)]) {
+    const bool decode = r.op.op_class == OpClass::kAttentionDecode;
+    if (decode && x[at(Feature::kDecodes)] == 0.0) continue;
+    if (r.op.op_class == OpClass::kAttentionPrefill && x[at(Feature::kChunkTokens)] == 0.0)
+      continue;
+    add_op(r, x, decode ? skew : 0.0, part, out);
+  }
+  return part;
+}
+
+double StepModel::Impl::launch(const Features& x) const {
+  const bool graph = input.backend.graph_capture && x[at(Feature::kChunkTokens)] == 0.0 &&
+                     x[at(Feature::kDecodes)] <= input.backend.graph_max_sequences;
+  return graph ? launch_graph : launch_stream;
+}
+
+double StepModel::Impl::table_time(const Features& x, double max_kv) const {
+  const double decodes = x[at(Feature::kDecodes)];
+  const double chunk = x[at(Feature::kChunkTokens)];
+  const double chunks = x[at(Feature::kSequences)] - decodes;
+  const double prior = x[at(Feature::kChunkContext)] - chunk;
+  const double mean = decodes > 0 ? x[at(Feature::kDecodeContext)] / decodes : 0.0;
+  const int layers = input.model.total_layers();
+  double attention = tables->attention_s(chunk, chunks > 0 ? prior : 0.0, decodes, mean);
+  if (alpha != 0.0 && decodes > 0) {
+    const double longest = tables->attention_s(chunk, chunks > 0 ? prior : 0.0, decodes, max_kv);
+    attention += alpha * (longest - attention);
+  }
+  return tables->dense_s(x[at(Feature::kTokens)], layers) + layers * attention +
+         tables->per_sequence_s(x[at(Feature::kLogits)]);
+}
+
+double StepModel::Impl::constant_time(const Features& x) const {
+  const StepModelSpec& s = input.spec;
+  return s.per_step.value() + s.per_prompt_token.value() * x[at(Feature::kChunkTokens)] +
+         s.per_sequence.value() * x[at(Feature::kSequences)];
+}
+
+namespace {
+/// Sum of max(compute / phi, memory) over (compute, memory) pairs.
+double at_clock(const OpPair* begin, std::size_t count, double phi) {
+  double sum = 0.0;
+  for (std::size_t i = 0; i < count; ++i) sum += std::max(begin[i].compute / phi, begin[i].memory);
+  return sum;
+}
+}  // namespace
+
+StepCost StepModel::Impl::step(const Features& x, double max_kv,
+                               std::optional<double> fixed_clock) const {
+  StepCost cost;
+  const int stages = input.pipeline_parallel;
+  const double per_launch = launch(x);
+  Part total;
+  thread_local std::vector<OpPair> context_pairs;
+  context_pairs.clear();
+  struct StageSpan {
+    const Part* tokens;
+    const Part* logits;
+    std::uint32_t context_begin, context_count;
+    double fixed;  // launches and collectives
+    double time;   // at full clock
+  };
+  StageSpan spans[64];
+  MEDLEY_CHECK(stages <= 64, "more than 64 pipeline stages");
+  for (int s = 0; s < stages; ++s) {
+    const auto begin = static_cast<std::uint32_t>(context_pairs.size());
+    const Part context = context_part(s, x, max_kv, context_pairs);
+    // A memo may grow and move its parts: touch both before taking addresses.
+    tokens_part(s, x[at(Feature::kTokens)]);
+    const Part& logits = logits_part(s, x[at(Feature::kLogits)]);
+    const Part& tokens = tokens_part(s, x[at(Feature::kTokens)]);
+    const double launches = per_launch * (tokens.kernels + logits.kernels + context.kernels);
+    spans[s] = {&tokens,
+                &logits,
+                begin,
+                context.pair_count,
+                launches + tokens.link_time + logits.link_time + context.link_time,
+                launches + tokens.time + logits.time + context.time};
+    for (const Part* p : {&tokens, &logits, &context}) {
+      total.flop_j += p->flop_j;
+      total.byte_j += p->byte_j;
+      total.weight_j += p->weight_j;
+      total.kv_j += p->kv_j;
+      total.flops += p->flops;
+      total.bytes += p->bytes;
+      total.link_bytes += p->link_bytes;
+      for (int c = 0; c < kProvenanceClasses; ++c) total.trust[c] += p->trust[c];
+    }
+    cost.device_s += spans[s].time;
+    cost.stage_s = std::max(cost.stage_s, spans[s].time);
+  }
+  const auto device_at = [&](double phi, double& slowest) {
+    double sum = 0.0;
+    slowest = 0.0;
+    for (int s = 0; s < stages; ++s) {
+      const double t =
+          spans[s].fixed +
+          at_clock(&pairs[spans[s].tokens->pair_begin], spans[s].tokens->pair_count, phi) +
+          at_clock(&pairs[spans[s].logits->pair_begin], spans[s].logits->pair_count, phi) +
+          at_clock(context_pairs.data() + spans[s].context_begin, spans[s].context_count, phi);
+      sum += t;
+      slowest = std::max(slowest, t);
+    }
+    return sum;
+  };
+
+  double volt2 = 1.0;
+  if (input.spec.kind == StepModelKind::kTables) {
+    cost.device_s = cost.stage_s = table_time(x, max_kv);
+    std::fill(std::begin(total.trust), std::end(total.trust), 0.0);
+    total.trust[0] = cost.device_s;
+  } else if (input.spec.kind == StepModelKind::kConstant) {
+    cost.device_s = cost.stage_s = constant_time(x);
+    std::fill(std::begin(total.trust), std::end(total.trust), 0.0);
+    total.trust[static_cast<std::size_t>(Provenance::kAssumed)] = cost.device_s;
+  } else if (limited) {
+    // Average watts over the device time of all stages; stages of one step run on different
+    // devices.
+    const auto watts = [&](double phi, double device_s) {
+      const double v = voltage(phi);
+      return floor_w + (total.flop_j * v * v + total.byte_j) / device_s;
+    };
+    double phi = 1.0;
+    double slowest = cost.stage_s;
+    double device = cost.device_s;
+    if (fixed_clock) {
+      phi = *fixed_clock;
+      if (phi < 1.0) device = device_at(phi, slowest);
+    } else if (device > 0.0 && watts(1.0, device) > limit_w) {
+      // Highest of kClockSteps equal steps in [clock_min, 1]; watts fall with the clock.
+      int low = 0, high = kClockSteps;  // step `high` is over the limit; `low` may be too
+      const auto clock_of = [&](int k) { return clock_min + (1.0 - clock_min) * k / kClockSteps; };
+      while (high - low > 1) {
+        const int middle = (low + high) / 2;
+        double unused = 0.0;
+        const double f = clock_of(middle);
+        (watts(f, device_at(f, unused)) <= limit_w ? low : high) = middle;
+      }
+      phi = clock_of(low);
+      device = device_at(phi, slowest);
+    }
+    const double v = voltage(phi);
+    volt2 = v * v;
+    const double dynamic = total.flop_j * volt2 + total.byte_j;
+    // Below the lowest clock the work is duty-cycled: the average meets the limit.
+    const double least = dynamic / (limit_w - floor_w);
+    if (phi <= clock_min && device < least) {
+      slowest *= least / device;
+      device = least;
+    }
+    cost.device_s = device;
+    cost.stage_s = slowest;
+    cost.clock = phi;
+  }
+  const double ranks = input.tensor_parallel;
+  cost.step_s = combine(cost.device_s, host(x));
+  cost.dynamic_j = ranks * (total.flop_j * volt2 + total.byte_j);
+  cost.weight_j = ranks * total.weight_j;
+  cost.kv_j = ranks * total.kv_j;
+  cost.flops = ranks * total.flops;
+  cost.bytes = ranks * total.bytes;
+  cost.link_bytes = ranks * total.link_bytes;
+  double trusted = 0.0;
+  for (double t : total.trust) trusted += t;
+  if (trusted > 0.0) {
+    for (int c = 0; c < kProvenanceClasses; ++c) cost.trust[c] = total.trust[c] / trusted;
+  }
+  return cost;
+}
+
+StepModel::StepModel(const Catalog& catalog, StepModelInput input)
+    : impl_(std::make_unique<Impl>(catalog, std::move(input))) {}
+StepModel::~StepModel() = default;
+StepModel::StepModel(StepModel&&) noexcept = default;
+
+StepCost StepModel::step(const Features& x, double max_kv) const {
+  return impl_->step(x, max_kv, {});
+}
+StepCost StepModel::step_at_clock(const Features& x, double max_kv, double clock) const {
+  return impl_->step(x, max_kv, clock);
+}
+int StepModel::sliding_window() const {
+  return impl_->window;
+}
+int StepModel::experts() const {
+  return impl_->experts;
+}
+int StepModel::experts_per_token() const {
+  return impl_->experts_per_token;
+}
+const ReplicaPower& StepModel::power() const {
+  return impl_->power;
+}
+const StepModelInput& StepModel::input() const {
+  return impl_->input;
+}
+
+}  // namespace medley

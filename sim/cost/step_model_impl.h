@@ -1,0 +1,84 @@
+#pragma once
+
+// Private to sim/cost.
+
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "sim/cost/kernel_tables.h"
+#include "sim/cost/roofline.h"
+#include "sim/cost/step_model.h"
+
+namespace medley {
+
+/// A sum of kernels at phi = 1, one rank. `pairs` are (compute, memory) seconds of each op that can
+/// be either, so that another clock needs no op list.
+struct Part {
+  double time = 0.0;       ///< sum of max(compute, memory) + collectives, launches apart
+  double link_time = 0.0;  ///< collectives, inside time
+  double kernels = 0.0;
+  double flop_j = 0.0;  ///< dynamic energy of arithmetic at full voltage, one rank
+  double byte_j = 0.0;
+  double weight_j = 0.0;
+  double kv_j = 0.0;  ///< flop and byte energy of decode attention
+  double flops = 0.0;
+  double bytes = 0.0;
+  double link_bytes = 0.0;
+  double trust[kProvenanceClasses] = {};
+  std::uint32_t pair_begin = 0;
+  std::uint32_t pair_count = 0;
+  bool known = false;
+};
+
+struct OpPair {
+  double compute = 0.0;
+  double memory = 0.0;
+};
+
+struct StepModel::Impl {
+  explicit Impl(const Catalog& catalog_in, StepModelInput in);
+
+  const Catalog& catalog;
+  StepModelInput input;
+  std::vector<std::vector<RooflineOp>> tokens_ops, logits_ops, context_ops;  ///< by stage
+  std::optional<KernelTables> tables;
+  ReplicaPower power;
+  int window = 0;
+  int experts = 0;
+  int experts_per_token = 0;
+  double alpha = 0.0;
+  double launch_stream = 0.0, launch_graph = 0.0;
+  double host_per_step = 0.0, host_per_sequence = 0.0;
+  bool limited = false;  ///< the power limit can act: limit, floor and dynamic energy known
+  double floor_w = 0.0, limit_w = 0.0, clock_min = 1.0, voltage_floor = 1.0;
+
+  // Memo of the parts that depend on one integer only, by stage.
+  mutable std::vector<std::vector<Part>> tokens_memo, logits_memo;
+  mutable std::vector<OpPair> pairs;
+
+  void add_op(const RooflineOp& r, const Features& x, double time_context_scale, Part& part,
+              std::vector<OpPair>& out) const;
+  const Part& tokens_part(int stage, double tokens) const;
+  const Part& logits_part(int stage, double logits) const;
+  Part context_part(int stage, const Features& x, double max_kv, std::vector<OpPair>& out) const;
+  Features with_skew(const Features& x, double max_kv) const;
+  double launch(const Features& x) const;
+  double host(const Features& x) const {
+    return host_per_step + host_per_sequence * x[static_cast<std::size_t>(Feature::kSequences)];
+  }
+  double combine(double device_s, double host_s) const {
+    return input.backend.host_mode == HostMode::kSerial ? device_s + host_s
+                                                        : (device_s > host_s ? device_s : host_s);
+  }
+  double voltage(double phi) const { return voltage_floor + (1.0 - voltage_floor) * phi; }
+  double table_time(const Features& x, double max_kv) const;
+  double constant_time(const Features& x) const;
+  StepCost step(const Features& x, double max_kv, std::optional<double> clock) const;
+};
+
+inline constexpr int kClockSteps = 64;
+inline constexpr std::size_t kMemoLimit = 16384;
+
+}  // namespace medley
