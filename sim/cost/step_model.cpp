@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "sim/core/error.h"
+#include "sim/core/unit_text.h"
 #include "sim/cost/step_model_impl.h"
 
 namespace medley {
