@@ -67,7 +67,7 @@ DecodeLine StepModel::decode_line(const Features& x, double max_kv, double below
   double dynamic_slope = 0.0, flops_slope = 0.0, bytes_slope = 0.0;
   for (const auto& stage : m.context_ops) {
     for (const RooflineOp& r : stage) {
-      if (r.op.op_class != OpClass::kAttentionDecode) continue;
+      if (!r.grows) continue;
       const auto bytes_at = [&](const Features& f) {
         return r.op.weight_bytes(f) + r.op.kv_bytes(f) + r.op.activation_bytes(f);
       };

@@ -20,6 +20,21 @@ OpCost describe(const RooflineOp& r) {
   row.repeats = r.op.repeats;
   return row;
 }
+OpCost stage_transfer(const StepModel::Impl& m, int stage, double tokens) {
+  const double per_token = stage_bytes_per_token(m.input.model, m.input.precision);
+  OpCost row;
+  row.name = "stage_transfer";
+  row.op_class = OpClass::kCopy;
+  row.stage = stage;
+  row.repeats = 1;
+  row.message_bytes = tokens * per_token / m.input.tensor_parallel;
+  const CollectiveTime t = send_time(m.catalog, m.input.node, Bytes(row.message_bytes));
+  row.time_s = t.time.value();
+  row.bound = "link";
+  row.provenance = t.provenance;
+  row.source = t.source;
+  return row;
+}
 }  // namespace
 
 std::vector<OpCost> StepModel::explain(const Features& x, double max_kv) const {
@@ -43,12 +58,13 @@ std::vector<OpCost> StepModel::explain(const Features& x, double max_kv) const {
   Features full = x;
   full[at(Feature::kOne)] = 1.0;
   full[at(Feature::kExpertsHit)] =
-      experts_hit(m.experts, m.experts_per_token, x[at(Feature::kTokens)]);
+      experts_hit(x[at(Feature::kTokens)], m.context.experts, m.context.experts_per_token);
   Features skewed = full;
   skewed[at(Feature::kDecodeContext)] +=
       m.alpha * std::max(0.0, x[at(Feature::kDecodes)] * max_kv - x[at(Feature::kDecodeContext)]);
   const double per_launch = m.launch(x);
   for (int stage = 0; stage < m.input.pipeline_parallel; ++stage) {
+    if (stage > 0) rows.push_back(stage_transfer(m, stage, x[at(Feature::kTokens)]));
     for (const auto* group : {&m.tokens_ops, &m.logits_ops, &m.context_ops}) {
       for (const RooflineOp& r : (*group)[static_cast<std::size_t>(stage)]) {
         OpCost row = describe(r);
@@ -77,7 +93,7 @@ std::vector<OpCost> StepModel::explain(const Features& x, double max_kv) const {
         row.flops = r.op.flops(full);
         row.bytes = bytes_of_features(full);
         if (row.flops <= 0.0 && row.bytes <= 0.0) continue;
-        const Features& timed = decode ? skewed : full;
+        const Features& timed = r.grows ? skewed : full;
         row.compute_s = r.compute_s(r.op.flops(timed)) / whole.clock;
         row.memory_s = r.memory_s(bytes_of_features(timed));
         row.launch_s = per_launch * r.kernels / std::max(1, r.op.repeats);

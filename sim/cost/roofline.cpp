@@ -112,6 +112,10 @@ std::vector<RooflineOp> join_device(const StepModelInput& in) {
       RooflineOp r;
       r.stage = stage;
       r.op = std::move(op);
+      for (const Feature f : {Feature::kDecodeContext, Feature::kDecodeContextWindow}) {
+        r.grows =
+            r.grows || r.op.flops[f] != 0 || r.op.kv_bytes[f] != 0 || r.op.activation_bytes[f] != 0;
+      }
       r.kernels = r.op.op_class == OpClass::kCollective
                       ? 0.0
                       : static_cast<double>(r.op.kernels) * r.op.repeats * in.backend.kernels_fused;
@@ -161,12 +165,6 @@ ReplicaPower replica_power(const StepModelInput& in) {
   const Sourced<JoulesPerFlop>& flop = p.energy_per_flop[index(compute)];
   need(flop.known(), flop.provenance, fmt::format("power.energy_per_flop.{}", to_string(compute)));
   return power;
-}
-
-double experts_hit(int experts, int per_token, double tokens) {
-  if (experts <= 0) return 0.0;
-  const double e = experts;
-  return e * -std::expm1(tokens * std::log1p(-std::min(1.0 - 1e-12, per_token / e)));
 }
 
 }  // namespace medley

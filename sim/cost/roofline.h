@@ -19,6 +19,7 @@ struct RooflineOp {
   double j_flop = 0.0;  ///< at full voltage; 0 when unknown (ReplicaPower::dynamic_known says so)
   double j_byte = 0.0;
   double kernels = 0.0;  ///< launches of all repeats, after fusion
+  bool grows = false;    ///< work grows with the decode context: decode attention, indexer scan
   Provenance compute_class = Provenance::kAssumed;
   Provenance memory_class = Provenance::kAssumed;
   std::string compute_source;
@@ -44,8 +45,5 @@ std::vector<RooflineOp> join_device(const StepModelInput& input);
 
 /// Power of the replica's devices, with the list of unknown fields.
 ReplicaPower replica_power(const StepModelInput& input);
-
-/// Expected distinct experts hit by `tokens` tokens: E (1 - (1 - k/E)^tokens).
-double experts_hit(int experts, int per_token, double tokens);
 
 }  // namespace medley

@@ -34,13 +34,7 @@ StepModel::Impl::Impl(const Catalog& catalog_in, StepModelInput in)
                                  : context_ops)[stage]
         .push_back(std::move(r));
   }
-  for (const LayerGroup& g : input.model.layers) {
-    if (g.attention == AttentionKind::kSliding) window = std::max(window, g.window);
-    if (g.mixer == MixerKind::kMoe) {
-      experts = g.experts;
-      experts_per_token = g.experts_per_token;
-    }
-  }
+  context = feature_context(input.model);
   if (input.spec.kind == StepModelKind::kTables)
     tables = KernelTables::load(input.spec.tables_directory);
 
@@ -111,20 +105,17 @@ void StepModel::Impl::add_op(const RooflineOp& r, const Features& x, double deco
   part.flop_j += repeats * r.j_flop * flops;
   part.byte_j += repeats * r.j_byte * bytes;
   part.weight_j += repeats * r.j_byte * weight;
-  if (r.op.op_class == OpClass::kAttentionDecode) {
+  if (r.op.op_class == OpClass::kAttentionPrefill) {
+    part.prefill_j += repeats * (r.j_flop * flops + r.j_byte * bytes);
+  } else if (r.grows) {
     part.kv_j += repeats * (r.j_flop * flops + r.j_byte * bytes);
   }
   part.flops += repeats * flops;
   part.bytes += repeats * bytes;
   const Provenance p = compute > memory ? r.compute_class : r.memory_class;
   part.trust[static_cast<std::size_t>(p)] += std::max(compute, memory);
-  if (compute > 0.0) {
-    out.push_back({compute, memory});
-    ++part.pair_count;
-  } else {
-    out.push_back({0.0, memory});
-    ++part.pair_count;
-  }
+  out.push_back({compute, memory});
+  ++part.pair_count;
 }
 
 const Part& StepModel::Impl::tokens_part(int stage, double tokens) const {
@@ -141,10 +132,19 @@ const Part& StepModel::Impl::tokens_part(int stage, double tokens) const {
   Features x{};
   x[at(Feature::kOne)] = 1.0;
   x[at(Feature::kTokens)] = tokens;
-  x[at(Feature::kExpertsHit)] = experts_hit(experts, experts_per_token, tokens);
+  x[at(Feature::kExpertsHit)] = experts_hit(tokens, context.experts, context.experts_per_token);
   std::vector<OpPair> fresh;
   for (const RooflineOp& r : tokens_ops[static_cast<std::size_t>(stage)])
     add_op(r, x, 0.0, part, fresh);
+  if (stage > 0) {
+    const Bytes payload(tokens * stage_bytes_per_token(input.model, input.precision) /
+                        input.tensor_parallel);
+    const CollectiveTime t = send_time(catalog, input.node, payload);
+    part.time += t.time.value();
+    part.link_time += t.time.value();
+    part.link_bytes += payload.value();
+    part.trust[static_cast<std::size_t>(t.provenance)] += t.time.value();
+  }
   part.pair_begin = reuse;
   if (pairs.size() < reuse + fresh.size())
     pairs.resize(reuse + tokens_ops[static_cast<std::size_t>(stage)].size());
@@ -244,23 +244,24 @@ StepCost StepModel::Impl::step(const Features& x, double max_kv,
   MEDLEY_CHECK(stages <= 64, "more than 64 pipeline stages");
   for (int s = 0; s < stages; ++s) {
     const auto begin = static_cast<std::uint32_t>(context_pairs.size());
-    const Part context = context_part(s, x, max_kv, context_pairs);
+    const Part attention = context_part(s, x, max_kv, context_pairs);
     // A memo may grow and move its parts: touch both before taking addresses.
     tokens_part(s, x[at(Feature::kTokens)]);
     const Part& logits = logits_part(s, x[at(Feature::kLogits)]);
     const Part& tokens = tokens_part(s, x[at(Feature::kTokens)]);
-    const double launches = per_launch * (tokens.kernels + logits.kernels + context.kernels);
+    const double launches = per_launch * (tokens.kernels + logits.kernels + attention.kernels);
     spans[s] = {&tokens,
                 &logits,
                 begin,
-                context.pair_count,
-                launches + tokens.link_time + logits.link_time + context.link_time,
-                launches + tokens.time + logits.time + context.time};
-    for (const Part* p : {&tokens, &logits, &context}) {
+                attention.pair_count,
+                launches + tokens.link_time + logits.link_time + attention.link_time,
+                launches + tokens.time + logits.time + attention.time};
+    for (const Part* p : {&tokens, &logits, &attention}) {
       total.flop_j += p->flop_j;
       total.byte_j += p->byte_j;
       total.weight_j += p->weight_j;
       total.kv_j += p->kv_j;
+      total.prefill_j += p->prefill_j;
       total.flops += p->flops;
       total.bytes += p->bytes;
       total.link_bytes += p->link_bytes;
@@ -337,6 +338,7 @@ StepCost StepModel::Impl::step(const Features& x, double max_kv,
   cost.dynamic_j = ranks * (total.flop_j * volt2 + total.byte_j);
   cost.weight_j = ranks * total.weight_j;
   cost.kv_j = ranks * total.kv_j;
+  cost.prefill_j = ranks * total.prefill_j;
   cost.flops = ranks * total.flops;
   cost.bytes = ranks * total.bytes;
   cost.link_bytes = ranks * total.link_bytes;
@@ -359,14 +361,8 @@ StepCost StepModel::step(const Features& x, double max_kv) const {
 StepCost StepModel::step_at_clock(const Features& x, double max_kv, double clock) const {
   return impl_->step(x, max_kv, clock);
 }
-int StepModel::sliding_window() const {
-  return impl_->window;
-}
-int StepModel::experts() const {
-  return impl_->experts;
-}
-int StepModel::experts_per_token() const {
-  return impl_->experts_per_token;
+const FeatureContext& StepModel::context() const {
+  return impl_->context;
 }
 const ReplicaPower& StepModel::power() const {
   return impl_->power;

@@ -37,6 +37,7 @@ struct StepCost {
   double step_s = 0.0;      ///< with the host: what the requests wait for
   double dynamic_j = 0.0;   ///< energy above the active floor, all devices
   double weight_j = 0.0;    ///< part of dynamic_j: reading shared weights
+  double prefill_j = 0.0;   ///< part of dynamic_j: prefill attention
   double kv_j = 0.0;        ///< part of dynamic_j: decode attention, linear in decode context
   double clock = 1.0;       ///< phi: 1 unless the power limit binds
   double flops = 0.0;       ///< all devices
@@ -51,7 +52,8 @@ struct DecodeLine {
   double step_slope = 0.0;  ///< added per step
   double dynamic_j = 0.0;   ///< energy of step 0
   double dynamic_slope = 0.0;
-  double kv_j = 0.0;  ///< decode-attention part of dynamic_j, of step 0
+  double prefill_j = 0.0;  ///< part of dynamic_j: prefill attention
+  double kv_j = 0.0;       ///< decode-attention part of dynamic_j, of step 0
   double kv_slope = 0.0;
   double flops = 0.0, flops_slope = 0.0;
   double bytes = 0.0, bytes_slope = 0.0;
@@ -132,17 +134,16 @@ class StepModel {
   /// not yet filled the sliding window (their windowed context still grows).
   DecodeLine decode_line(const Features& x, double max_kv, double below_window) const;
 
-  /// Windows and experts the caller needs to build Features.
-  int sliding_window() const;  ///< 0: none
-  int experts() const;
-  int experts_per_token() const;
+  /// What the caller needs to build Features.
+  const FeatureContext& context() const;
 
   std::vector<OpCost> explain(const Features& x, double max_kv) const;
   const ReplicaPower& power() const;
   const StepModelInput& input() const;
 
+  struct Impl;  ///< private to sim/cost
+
  private:
-  struct Impl;
   std::unique_ptr<Impl> impl_;
 };
 

@@ -22,7 +22,8 @@ struct Part {
   double flop_j = 0.0;  ///< dynamic energy of arithmetic at full voltage, one rank
   double byte_j = 0.0;
   double weight_j = 0.0;
-  double kv_j = 0.0;  ///< flop and byte energy of decode attention
+  double kv_j = 0.0;       ///< flop and byte energy of decode attention
+  double prefill_j = 0.0;  ///< the same of prefill attention
   double flops = 0.0;
   double bytes = 0.0;
   double link_bytes = 0.0;
@@ -45,9 +46,7 @@ struct StepModel::Impl {
   std::vector<std::vector<RooflineOp>> tokens_ops, logits_ops, context_ops;  ///< by stage
   std::optional<KernelTables> tables;
   ReplicaPower power;
-  int window = 0;
-  int experts = 0;
-  int experts_per_token = 0;
+  FeatureContext context;
   double alpha = 0.0;
   double launch_stream = 0.0, launch_graph = 0.0;
   double host_per_step = 0.0, host_per_sequence = 0.0;
