@@ -164,7 +164,7 @@ std::string ObjectReader::choice_or(std::string_view key, const std::vector<std:
 }
 
 std::string ObjectReader::choice(std::string_view key, const std::vector<std::string>& allowed) {
-  const std::string first = allowed.empty() ? "" : allowed.front();
+  std::string first = allowed.empty() ? "" : allowed.front();
   if (!find(key, true)) return first;
   return choice_or(key, allowed, first);
 }
