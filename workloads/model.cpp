@@ -40,25 +40,31 @@ bool is_16_bit(DType d) {
 double embedding_elements(const ModelSpec& m) {
   return static_cast<double>(m.vocab) * m.hidden;
 }
+
+/// Everything but the layers: embedding, head, final norm, the rest.
+double outer_parameters(const ModelSpec& m) {
+  const double final_norm = m.layers.empty() ? 0.0 : m.hidden;
+  return embedding_elements(m) * (m.tied_embeddings ? 1.0 : 2.0) + final_norm + m.other_parameters;
+}
 }  // namespace
 
 double total_parameters(const ModelSpec& model) {
-  double total = embedding_elements(model) * (model.tied_embeddings ? 1.0 : 2.0);
+  double total = outer_parameters(model);
   for (const LayerGroup& g : model.layers) {
     const LayerWeights w = layer_weights(model, g, 1);
-    total += g.count * (w.linear + w.router + w.experts);
+    total += g.count * (w.linear + w.router + w.norms + w.experts);
   }
-  return total + model.other_parameters;
+  return total;
 }
 
 double active_parameters(const ModelSpec& model) {
-  double total = embedding_elements(model) * (model.tied_embeddings ? 1.0 : 2.0);
+  double total = outer_parameters(model);
   for (const LayerGroup& g : model.layers) {
     const LayerWeights w = layer_weights(model, g, 1);
     const double used = g.experts > 0 ? double(g.experts_per_token) / g.experts : 0.0;
-    total += g.count * (w.linear + w.router + w.experts * used);
+    total += g.count * (w.linear + w.router + w.norms + w.experts * used);
   }
-  return total + model.other_parameters;
+  return total;
 }
 
 DType weight_dtype(const ModelSpec& model, WeightPart part, DType weights) {
@@ -72,6 +78,7 @@ DType weight_dtype(const ModelSpec& model, WeightPart part, DType weights) {
     case WeightPart::kLinear:
       return experts_only ? base : weights;
     case WeightPart::kRouter:
+    case WeightPart::kNorm:
     case WeightPart::kEmbedding:
     case WeightPart::kHead:
       return base;
@@ -94,13 +101,14 @@ Bytes stage_weight_bytes(const ModelSpec& model, int tp, int pp, int stage, DTyp
     if (here <= 0) continue;
     const LayerWeights w = layer_weights(model, g, tp);
     total += here * (w.linear * bytes(WeightPart::kLinear) + w.router * bytes(WeightPart::kRouter) +
-                     w.experts * bytes(WeightPart::kExpert));
+                     w.norms * bytes(WeightPart::kNorm) + w.experts * bytes(WeightPart::kExpert));
   }
   const double table = embedding_elements(model) / tp;
   if (stage == 0) {
     total += table * bytes(WeightPart::kEmbedding) +
              model.other_parameters * bytes(WeightPart::kEmbedding);
   }
+  if (stage == pp - 1) total += model.hidden * bytes(WeightPart::kNorm);
   const bool own_head = !model.tied_embeddings || (pp > 1 && model.family == "decoder");
   if (stage == pp - 1 && own_head) total += table * bytes(WeightPart::kHead);
   return Bytes(total);

@@ -68,7 +68,7 @@ struct LayerGroup {
 
 /// Which matrices a published quantisation covers.
 enum class QuantizationScope : std::uint8_t {
-  kLinear,  ///< every matrix of the layers; router, embedding and head stay 16 bit
+  kLinear,  ///< every matrix of the layers; router, norms, embedding and head stay 16 bit
   kExperts  ///< the routed experts only (gpt-oss mxfp4, Kimi-K2.5 int4)
 };
 
@@ -99,28 +99,30 @@ struct ModelSpec {
   int experts_per_token() const;  ///< likewise
 };
 
-/// Matrix and embedding parameters (norms, biases and the short convolutions of recurrent layers
-/// left out; a multi-token-prediction head is not part of the model). Tied embeddings count once.
+/// Matrices, embeddings, and one norm vector of width `hidden` in front of every attention and FFN
+/// and of the head. Left out (together under 0.1 % of any zoo model): biases, query/key and other
+/// extra norms, short convolutions of recurrent layers. A multi-token-prediction head is not part
+/// of the model. Tied embeddings count once. Exact for Llama, Mistral and Mixtral.
 double total_parameters(const ModelSpec& model);
 /// Those touched by one token (top-k experts and shared ones only; embedding and head in full).
 double active_parameters(const ModelSpec& model);
 
 /// Where a weight matrix sits, for quantisation.
-enum class WeightPart : std::uint8_t { kLinear, kExpert, kRouter, kEmbedding, kHead };
+enum class WeightPart : std::uint8_t { kLinear, kExpert, kRouter, kNorm, kEmbedding, kHead };
 /// Storage format of `part` when the model is deployed with `weights`.
 ///   weights of 16 bits or more: everything in `weights`.
-///   narrower: linear layers and experts in `weights`; router, embedding and head in 16 bit (the
-///   published 16-bit dtype, else bf16). Where the published checkpoint is already in `weights` and
-///   covers its experts only, the other linear layers stay 16 bit too.
+///   narrower: linear layers and experts in `weights`; router, norms, embedding and head in 16 bit
+///   (the published 16-bit dtype, else bf16). Where the published checkpoint is already in
+///   `weights` and covers its experts only, the other linear layers stay 16 bit too.
 DType weight_dtype(const ModelSpec& model, WeightPart part, DType weights);
 /// The format the published checkpoint is served in: its quantisation, else its dtype.
 DType published_weights(const ModelSpec& model);
 
 /// Bytes of weights on one rank of stage `stage` of a TP x PP plan.
 ///   Heads, FFN and experts split by tp (KV heads replicated once tp exceeds them, MLA's
-///   down-projections, router and indexer on every rank); embedding and head rows split by tp, the
-///   embedding on the first stage and the head on the last (a second copy where tied and pp > 1);
-///   other_parameters whole on the first stage.
+///   down-projections, router, indexer and norms on every rank); embedding and head rows split by
+///   tp, the embedding on the first stage and the head on the last (a second copy where tied and pp
+///   > 1); other_parameters whole on the first stage.
 Bytes stage_weight_bytes(const ModelSpec& model, int tp, int pp, int stage, DType weights);
 /// The same on the heaviest stage.
 Bytes weight_bytes(const ModelSpec& model, int tp, int pp, DType weights);

@@ -100,6 +100,9 @@ std::vector<Matrix> mlp_matrices(const ModelSpec& model, bool gated, double widt
 
 LayerWeights layer_weights(const ModelSpec& model, const LayerGroup& group, int tp) {
   LayerWeights w;
+  const int norms = (group.attention != AttentionKind::kNone ? 1 : 0) +
+                    (group.cross_attention ? 1 : 0) + (group.mixer != MixerKind::kNone ? 1 : 0);
+  w.norms = static_cast<double>(norms) * model.hidden;
   for (const Matrix& m : attention_matrices(model, group, tp)) w.linear += m.elements();
   const auto mlp = [&](double width) {
     double sum = 0.0;

@@ -46,6 +46,7 @@ std::vector<Matrix> mlp_matrices(const ModelSpec& model, bool gated, double widt
 struct LayerWeights {
   double linear = 0.0;
   double router = 0.0;
+  double norms = 0.0;
   double experts = 0.0;  ///< all routed ones
 };
 LayerWeights layer_weights(const ModelSpec& model, const LayerGroup& group, int tp);
