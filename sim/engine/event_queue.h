@@ -55,7 +55,7 @@ class EventQueue {
   void reserve(std::size_t events);
 
   /// Key of the first event, kNoKey when empty. Keys of different queues compare by (time, class).
-  Key top_key() const { return lines_[0].key[kRoot]; }
+  Key top_key() const { return hole_ ? top_below_hole() : lines_[0].key[kRoot]; }
   /// The smallest key that an event of this (time, class) can have.
   static constexpr Key first_key(SimTime time, EventClass cls) {
     return Key{static_cast<std::uint64_t>(time.ns())} << 64 | Key{static_cast<std::uint8_t>(cls)}
@@ -68,11 +68,10 @@ class EventQueue {
     return static_cast<EventClass>(static_cast<std::uint64_t>(key) >> kClassShift);
   }
 
-  /// For tests of the renumbering: the next push takes this sequence.
-  void set_next_sequence_for_test(std::uint64_t sequence) { next_sequence_ = sequence; }
   static constexpr std::uint64_t kSequenceLimit = std::uint64_t{1} << 37;
 
  private:
+  friend struct EventQueueTestAccess;
   static constexpr unsigned kSlotBits = 24;
   static constexpr unsigned kClassShift = 61;
   static constexpr std::uint32_t kSlotMask = (1U << kSlotBits) - 1;
@@ -91,7 +90,9 @@ class EventQueue {
   Key& key_at(std::uint32_t p) { return lines_[p >> 2].key[p & 3]; }
   Key key_at(std::uint32_t p) const { return lines_[p >> 2].key[p & 3]; }
   static std::uint32_t slot_of(Key key) { return static_cast<std::uint32_t>(key) & kSlotMask; }
-  std::uint32_t end() const { return size_ + kRoot; }
+  std::uint32_t end() const { return size_ + kRoot + (hole_ ? 1U : 0U); }
+  Key top_below_hole() const;
+  void settle();
   Key make_key(SimTime time, EventClass cls, std::uint32_t slot);
   std::uint64_t next_order();
   std::uint64_t permuted(std::uint64_t sequence) const;
@@ -112,6 +113,9 @@ class EventQueue {
   std::uint64_t next_sequence_ = 0;
   std::uint64_t tie_seed_ = 0;
   bool permute_ties_ = false;
+  // After a pop the root stays open, as key 0, below every other. An event that schedules one
+  // successor, the common case, then costs one descent and no climb.
+  bool hole_ = false;
 };
 
 }  // namespace medley

@@ -9,6 +9,7 @@
 
 #include "sim/core/rng.h"
 #include "sim/engine/event_queue.h"
+#include "tests/support/event_queue_access.h"
 
 namespace medley {
 namespace {
@@ -86,7 +87,7 @@ TEST_CASE("property: the queue agrees with a sorted set on random scripts") {
     // From all ties to hardly any; growth and decline alternate so that the heap passes every size.
     script.time_range = std::uint64_t{1} << (seed % 12) * 3;
     if (seed % 5 == 0) {
-      script.queue.set_next_sequence_for_test(EventQueue::kSequenceLimit - 1000);
+      EventQueueTestAccess::set_next_sequence(script.queue, EventQueue::kSequenceLimit - 1000);
     }
     script.push();
     for (int step = 0; step < 8000; ++step) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/core/error.h"
+#include "tests/support/event_queue_access.h"
 
 namespace medley {
 namespace {
@@ -123,7 +124,7 @@ TEST_CASE("event queue: order survives the renumbering of sequences") {
   for (const bool permute : {false, true}) {
     CAPTURE(permute);
     EventQueue queue(permute ? std::optional<std::uint64_t>(3) : std::nullopt);
-    queue.set_next_sequence_for_test(EventQueue::kSequenceLimit - 3);
+    EventQueueTestAccess::set_next_sequence(queue, EventQueue::kSequenceLimit - 3);
     std::vector<EventHandle> handles;
     for (std::uint32_t i = 0; i < 50; ++i) {
       handles.push_back(queue.push(ns(7), EventClass::kArrival, {i, 0, 0}));
@@ -146,7 +147,7 @@ TEST_CASE("event queue: order survives the renumbering of sequences") {
 
 TEST_CASE("event queue: a reschedule may be the operation that renumbers") {
   EventQueue queue;
-  queue.set_next_sequence_for_test(EventQueue::kSequenceLimit - 2);
+  EventQueueTestAccess::set_next_sequence(queue, EventQueue::kSequenceLimit - 2);
   const EventHandle a = queue.push(ns(7), EventClass::kArrival, {0, 0, 0});
   queue.push(ns(7), EventClass::kArrival, {1, 0, 0});
   CHECK(queue.reschedule(a, ns(7)));
