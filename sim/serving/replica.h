@@ -1,0 +1,255 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "sim/core/sim_time.h"
+#include "sim/cost/step_model.h"
+#include "sim/serving/kv_pool.h"
+#include "sim/serving/policy_spec.h"
+#include "workloads/request.h"
+
+namespace medley {
+
+/// What a replica tells its owner. Calls come in order of simulated time.
+class ReplicaListener {
+ public:
+  virtual ~ReplicaListener() = default;
+  virtual void on_scheduled(std::uint32_t request, SimTime now, std::int32_t cached_tokens) = 0;
+  virtual void on_first_token(std::uint32_t request, SimTime now) = 0;
+  /// `energy_j`: attributed to the request on this replica.
+  virtual void on_finished(std::uint32_t request, SimTime now, double energy_j) = 0;
+  virtual void on_preempted(std::uint32_t request) = 0;
+};
+
+/// One advance of a replica: a step, or a run of decode steps taken at once.
+///   time of step j: first_s + slope_s * j;   dynamic energy: dynamic_j + dynamic_slope * j
+struct Advance {
+  SimTime start;
+  SimTime end;
+  std::int64_t steps = 1;
+  double first_s = 0.0, slope_s = 0.0;
+  double busy_s = 0.0;  ///< device time of all steps
+  double dynamic_j = 0.0, dynamic_slope = 0.0;
+  double flops = 0.0, bytes = 0.0, link_bytes = 0.0;  ///< of all steps
+  double clock = 1.0;
+  const double* trust = nullptr;  ///< shares by provenance class
+  std::int32_t sequences = 0;
+  std::int32_t token_gaps = 0;     ///< decode tokens per step that follow an earlier token
+  std::int32_t prompt_tokens = 0;  ///< of all steps
+  double gap_s = 0.0;  ///< time since the previous tokens (== first_s when back to back)
+};
+class AdvanceListener {
+ public:
+  virtual ~AdvanceListener() = default;
+  virtual void on_advance(const Advance& advance) = 0;
+  /// One gap between two tokens of a request that was preempted in between.
+  virtual void on_long_gap(double seconds) = 0;
+};
+
+struct ReplicaConfig {
+  BatchPolicy policy;
+  std::int64_t blocks = 0;
+  std::int64_t max_model_len = 0;  ///< prompt + output; 0: no limit
+  int lanes = 1;                   ///< pipeline stages: that many steps in flight
+  bool fast_forward = true;
+  double floor_w = 0.0;  ///< active floor of all devices together; 0 where unknown
+};
+
+struct ReplicaCounters {
+  std::int64_t steps = 0;
+  std::int64_t prompt_tokens = 0;
+  std::int64_t recomputed_tokens = 0;
+  std::int64_t cached_tokens = 0;
+  std::int64_t output_tokens = 0;
+  std::int64_t preemptions = 0;
+};
+
+/// One engine replica: waiting queue, batch scheduler, paged KV cache and step clock.
+///
+/// Scheduling (chunked, as vLLM V1): every decode gets its token; running prefills continue within
+/// the token budget; then waiting requests are admitted in order while all blocks of their prompt
+/// fit and sequences are below max_num_seqs. A decode that finds no block preempts the request
+/// admitted last (priority order: the least urgent); it loses its blocks, goes to the head of the
+/// queue and is recomputed; nothing is admitted in that step.
+/// A request finishes with its last token; its blocks return at that step's end.
+///
+/// Fast-forward: decode-only steps between two changes of the batch are one Advance (StepModel::
+/// decode_line); an arrival that can be admitted cuts it at the end of the step under way. With
+/// fast_forward off every step is evaluated and taken by itself; both agree to 1e-9.
+///
+/// Energy attribution (INV-5): of each step, decode attention goes to its sequence in proportion to
+/// context, prefill attention in proportion to (query, key) pairs, everything else (weights, GEMMs,
+/// active floor x step time) in equal shares per token. Sums over requests = energy of the steps.
+///
+/// Pipeline parallel: `lanes` batches in flight over one queue and one pool. A step starts when the
+/// first stage is free: start >= last start + slowest stage of the last step, end = max(start + sum
+/// of stages, last end + slowest stage).
+///
+/// The owner calls `begin(lane, now)` once everything of the instant has happened, and
+/// `complete(lane, now)` at `end(lane)`.
+class Replica {
+ public:
+  Replica(const ReplicaConfig& config, const StepModel& model, const Trace& trace,
+          ReplicaListener& listener, AdvanceListener& advances);
+
+  enum class Verdict : std::uint8_t { kAccepted, kTooLong, kNeverFits };
+  /// Whether this request could ever run here.
+  Verdict judge(std::int64_t input_tokens, std::int64_t output_tokens) const;
+  /// Puts a request into the waiting queue. True when a running advance was shortened: its
+  /// end(lane) has changed.
+  bool enqueue(std::uint32_t request, SimTime now);
+  /// Starts the next step of `lane` when there is one and the lane is idle. True when it did.
+  bool begin(int lane, SimTime now);
+  void complete(int lane, SimTime now);
+  /// Pipeline only: begin() waits for this.
+  SimTime stage_free() const { return stage_free_; }
+  bool has_work(int lane) const;
+  bool busy(int lane) const { return lanes_[static_cast<std::size_t>(lane)].busy; }
+  SimTime end(int lane) const { return lanes_[static_cast<std::size_t>(lane)].end; }
+  int lanes() const { return static_cast<int>(lanes_.size()); }
+
+  std::int32_t running() const { return static_cast<std::int32_t>(running_.size()); }
+  std::int32_t waiting() const { return static_cast<std::int32_t>(waiting_.size()); }
+  std::int64_t outstanding() const { return running() + waiting(); }
+  /// Whether another request would start without queueing (as a controller polling it would guess).
+  bool has_room(std::int64_t input_tokens) const;
+  /// Blocks in use at `now`, inside an advance too.
+  std::int64_t used_blocks(SimTime now) const;
+  /// Output tokens produced until `now`, inside an advance too.
+  std::int64_t output_tokens(SimTime now) const;
+  std::int64_t total_blocks() const { return pool_.total(); }
+  std::int64_t peak_blocks() const { return pool_.peak_used(); }
+  const ReplicaCounters& counters() const { return counters_; }
+  double attributed_j() const { return attributed_j_; }
+  /// Energy given so far to requests still on board (for the horizon).
+  void settle(std::vector<std::pair<std::uint32_t, double>>& energies) const;
+  /// Tokens produced so far by requests still on board.
+  void progress(SimTime now, std::vector<std::pair<std::uint32_t, std::int32_t>>& tokens) const;
+
+ private:
+  static constexpr std::uint32_t kNone = 0xffffffffU;
+  struct Sequence {
+    std::uint32_t request = 0;
+    std::int32_t prompt = 0;     ///< tokens to have in cache before decoding (regenerated ones too)
+    std::int32_t computed = 0;   ///< of `prompt`
+    std::int32_t chunk = 0;      ///< tokens in the step under way
+    std::int32_t produced = 0;   ///< output tokens before `joined`
+    std::int64_t joined = 0;     ///< lane's decode counter D when it started decoding
+    std::int64_t base = 0;       ///< KV tokens stored - D
+    std::int64_t finish = 0;     ///< D at its last token
+    std::int64_t window_at = 0;  ///< D at which its context fills the sliding window
+    double share_mark = 0.0, context_mark = 0.0, moment_mark = 0.0;  ///< lane's sums at joining
+    double energy_j = 0.0;                                           ///< attributed before joining
+    SimTime last_token;
+    KvLease lease;
+    std::int16_t lane = 0;
+    std::int16_t priority = 0;
+    bool decoding = false;
+    bool below_window = false;
+  };
+  struct Waiting {
+    std::uint32_t request;
+    std::uint32_t slot;  ///< of a preempted request; kNone for a fresh one
+  };
+  struct Due {
+    std::int64_t at;  ///< decode counter
+    std::uint32_t slot;
+    bool operator>(const Due& o) const { return at != o.at ? at > o.at : slot > o.slot; }
+  };
+  struct Lane {
+    std::vector<std::uint32_t> prefilling;  ///< slots, in order of admission
+    std::vector<Due> finishes;  ///< min-heap over decoding sequences (stale ones skipped)
+    std::vector<Due> windows;   ///< min-heap of sequences below the window
+    std::int32_t decoding = 0;
+    std::int64_t decode_steps = 0;  ///< D: decode steps taken, one token each per sequence
+    std::int64_t context_base = 0;  ///< sum of base over decoding sequences
+    std::int64_t window_base = 0;   ///< the same over those below the window
+    std::int32_t window_below = 0;
+    std::int64_t max_base = 0;
+    bool max_stale = false;
+    std::vector<std::int32_t> residues;  ///< count of base mod block over decoding sequences
+    double share_j = 0.0, context_j = 0.0, moment_j = 0.0;  ///< running sums for attribution
+    LocalClock clock;
+    bool busy = false;
+    SimTime start, end;
+    SimTime last_end;  ///< of the previous step: when its sequences got their latest token
+    // The step or run under way.
+    std::int64_t run_steps = 0;  ///< > 0: decode steps on `line`; 0: a step with prefill in `cost`
+    StepCost cost;
+    std::int32_t chunk_tokens = 0;
+    std::int32_t chunk_ends = 0;
+    std::int32_t chunks = 0;
+    double chunk_pairs = 0.0, chunk_context = 0.0, chunk_pairs_window = 0.0,
+           chunk_context_window = 0.0;
+    // Valid while the batch stays the same.
+    DecodeLine line;
+    std::int64_t line_left = 0;    ///< steps for which it still holds; 0: none
+    std::int64_t line_offset = 0;  ///< steps taken on it
+  };
+
+  // replica.cpp: queue, admission, preemption
+  std::uint64_t resume_key(std::uint32_t request) const {
+    return (std::uint64_t{1} << 63) | request;
+  }
+  const std::uint64_t* ids_of(const Request& r) const {
+    return trace_.hash_ids.data() + r.hash_begin;
+  }
+  std::uint32_t prompt_ids(const Request& r) const;
+  void push_waiting(Waiting w);
+  bool fits_now(const Waiting& w, std::int64_t reserved, KvPool::Hit& hit) const;
+  bool could_admit_head() const;
+  bool plan(Lane& lane, int lane_index, SimTime now);
+  void plan_prefills(Lane& lane, std::int64_t& budget, std::int64_t& reserved);
+  bool admit_head(Lane& lane, int lane_index, SimTime now, std::int64_t& budget,
+                  std::int64_t reserved);
+  void set_chunk(Lane& lane, Sequence& s, std::int64_t tokens);
+  bool make_room(Lane& lane, int lane_index, std::int64_t blocks);
+  void preempt(std::uint32_t slot);
+  std::uint32_t victim(int lane_index) const;
+  std::uint32_t new_slot();
+  void remove_running(std::uint32_t slot);
+
+  // replica_step.cpp: cost, time and energy of steps
+  Features features(Lane& lane) const;
+  std::int64_t max_context(Lane& lane) const;
+  void pass_windows(Lane& lane);
+  std::int64_t new_blocks(const Lane& lane, std::int64_t steps) const;
+  std::int64_t run_limit(Lane& lane) const;
+  void ensure_line(Lane& lane);
+  double run_seconds(const Lane& lane, std::int64_t steps) const;
+  std::int64_t steps_until(const Lane& lane, SimTime now) const;
+  void start_decodes(Lane& lane);
+  void start_mixed(Lane& lane);
+  void finish_decodes(Lane& lane);
+  void finish_mixed(Lane& lane, int lane_index, SimTime now);
+  void emit(Lane& lane, const Advance& advance);
+  void end_prefill(Lane& lane, std::uint32_t slot, SimTime now);
+  void join_decode(Lane& lane, std::uint32_t slot);
+  void leave_decode(Lane& lane, Sequence& s);
+  double decode_energy(const Lane& lane, const Sequence& s) const;
+  void finish_due(Lane& lane, SimTime now);
+  void finish(std::uint32_t slot, SimTime now);
+  void rebase(Lane& lane);
+
+  ReplicaConfig config_;
+  const StepModel& model_;
+  const Trace& trace_;
+  ReplicaListener& listener_;
+  AdvanceListener& advances_;
+  KvPool pool_;
+  FeatureContext context_;
+  std::vector<Lane> lanes_;
+  std::vector<Sequence> sequences_;
+  std::vector<std::uint32_t> spare_;
+  std::vector<std::uint32_t> running_;  ///< slots in order of admission
+  std::deque<Waiting> waiting_;
+  ReplicaCounters counters_;
+  double attributed_j_ = 0.0;
+  bool preempted_now_ = false;
+  SimTime stage_free_;    ///< pipeline: when the first stage can take another step
+  SimTime pipeline_end_;  ///< pipeline: end of the latest step
+};
+
+}  // namespace medley
