@@ -6,7 +6,9 @@
 
 #include "sim/core/provenance.h"
 #include "sim/core/sim_time.h"
+#include "sim/cost/step_model.h"
 #include "sim/runtime/histogram.h"
+#include "sim/serving/routing.h"
 
 namespace medley {
 
@@ -25,7 +27,6 @@ struct RequestRecord {
   SimTime scheduled;  ///< first admitted to a batch
   SimTime first_token;
   SimTime last_token;
-  float max_itl_s = 0.0F;
   std::int32_t cached_tokens = 0;  ///< prefix-cache hits at first admission
   std::int32_t output_tokens = 0;  ///< produced so far
   std::uint16_t pool = 0xffff;
@@ -38,6 +39,7 @@ struct RequestRecord {
 /// One replica over the whole run.
 struct ReplicaRecord {
   std::uint16_t pool = 0;
+  std::uint32_t replica = 0;       ///< within its pool
   std::uint32_t node = 0;          ///< index within the node group
   std::uint32_t first_device = 0;  ///< index within the node group
   double busy_s = 0.0;             ///< stepping
@@ -56,7 +58,6 @@ struct ReplicaRecord {
   std::int64_t preemptions = 0;
   std::int64_t blocks = 0;
   std::int64_t peak_blocks = 0;
-  double kv_block_seconds = 0.0;            ///< integral of used blocks
   double trust_s[kProvenanceClasses] = {};  ///< busy time by provenance class
   /// Energy above context idle in bins of RunResult::bin, all its devices [J].
   std::vector<double> extra_energy_j;
@@ -88,8 +89,12 @@ enum class Stability : std::uint8_t { kStable, kSaturated, kInconclusive };
 std::string_view to_string(Stability s);
 
 struct PoolRecord {
-  LogHistogram itl;  ///< gaps between tokens of one request
+  MemoryAccount memory;
+  ReplicaPower power;   ///< of one replica; the fields it lacks leave energy blank
+  PoolProfile profile;  ///< what routers were told
+  LogHistogram itl;     ///< gaps between tokens of one request
   Stability stability = Stability::kStable;
+  std::string stability_reason;
   double backlog_slope = 0.0;  ///< waiting requests per second over the window
 };
 

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <functional>
+#include <stdexcept>
 
 #include "sim/runtime/records.h"
 #include "sim/scenario/scenario.h"

@@ -1,0 +1,118 @@
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "sim/engine/engine.h"
+#include "sim/runtime/meter.h"
+#include "sim/runtime/simulation.h"
+
+namespace medley {
+
+/// The replicas of a run with their routers and queues, and the events that move them.
+///
+/// Events: a request's arrival, the end of a replica's step or run (completion), a pipeline's first
+/// stage becoming free (schedule), a sample. Steps begin only once everything of the instant has
+/// happened, in order of replica, so simultaneous events cannot race.
+class Fleet final : private ReplicaListener, private RouterView, private ArrivalSource {
+ public:
+  Fleet(const Catalog& catalog, const Scenario& scenario, const RunHooks& hooks);
+  RunResult run();
+
+ private:
+  enum Kind : std::uint32_t { kArrive = 1, kStepEnd, kStageFree, kTakeSample };
+  struct Unit {  ///< one replica and what the router knows of it
+    std::unique_ptr<Replica> replica;
+    std::unique_ptr<ReplicaMeter> meter;
+    std::uint16_t pool = 0;
+    double requests = 0.0;
+    double tokens = 0.0;
+    double prompt_tokens = 0.0;
+    std::vector<EventHandle> ends;  ///< by lane
+    EventHandle wake;
+    bool dirty = false;
+  };
+  /// Mean output length of what has ended, by class: all that a controller can expect.
+  struct Expectation {
+    double sum = 0.0;
+    double count = 0.0;
+    double mean() const { return count > 0.0 ? sum / count : kFirstGuess; }
+    static constexpr double kFirstGuess = 256.0;
+  };
+
+  void build_pools(const Catalog& catalog);
+  void build_replicas();
+  PoolProfile profile_pool(std::size_t pool) const;
+
+  // events
+  void on_event(const Event& event);
+  void arrive(std::uint32_t request);
+  void reject(std::uint32_t request, RequestStatus status);
+  void dispatch(std::uint32_t request, std::uint32_t replica);
+  void pull(std::uint32_t replica);
+  void mark(std::uint32_t replica);
+  void begin_marked();
+  void begin_lanes(std::uint32_t replica);
+  void follow_up(std::uint32_t request);
+  void sample();
+  void count_ended();
+  PublicRequest public_view(std::uint32_t request) const;
+  void load_changed(std::uint32_t replica) { router_->load_changed(replica, *this); }
+
+  // ArrivalSource
+  SimTime next_time() override;
+  EventBody take() override;
+
+  // ReplicaListener: `acting_` is the replica that speaks
+  void on_scheduled(std::uint32_t request, SimTime now, std::int32_t cached_tokens) override;
+  void on_first_token(std::uint32_t request, SimTime now) override;
+  void on_finished(std::uint32_t request, SimTime now, double energy_j) override;
+  void on_preempted(std::uint32_t request) override;
+
+  // RouterView
+  std::size_t replicas() const override { return units_.size(); }
+  std::uint16_t pool_of(std::uint32_t r) const override { return units_[r].pool; }
+  const PoolProfile& profile(std::uint16_t pool) const override {
+    return result_.pools[pool].profile;
+  }
+  double outstanding_requests(std::uint32_t r) const override { return units_[r].requests; }
+  double outstanding_tokens(std::uint32_t r) const override { return units_[r].tokens; }
+  double outstanding_prompt_tokens(std::uint32_t r) const override {
+    return units_[r].prompt_tokens;
+  }
+  bool has_room(std::uint32_t r, std::int64_t input_tokens) const override {
+    return units_[r].replica->has_room(input_tokens);
+  }
+  Slo slo(std::uint16_t slo_class) const override;
+
+  // result
+  void finish_run();
+  void settle_unfinished();
+  void judge();
+
+  const Scenario& scenario_;
+  const Trace& trace_;
+  RunHooks hooks_;
+  Engine engine_;
+  RunResult result_;
+  std::vector<StepModel> models_;  ///< by pool
+  std::vector<Unit> units_;
+  std::vector<std::vector<std::uint32_t>> candidates_;  ///< by trace model
+  std::vector<std::vector<std::uint16_t>> pools_of_model_;
+  std::vector<std::uint32_t> first_unit_;  ///< by pool
+  std::vector<std::uint32_t> filtered_;
+  std::unique_ptr<Router> router_;
+  Rng rng_;
+  std::vector<std::deque<std::uint32_t>> central_;  ///< held requests, by model
+  std::vector<Expectation> expected_;               ///< by class
+  std::vector<float> expected_at_dispatch_;
+  std::vector<std::uint32_t> marked_;
+  std::size_t cursor_ = 0;
+  std::size_t open_requests_ = 0;
+  std::uint32_t acting_ = 0;
+  std::int64_t ended_ = 0;
+  Seconds sample_every_;
+};
+
+}  // namespace medley
