@@ -126,7 +126,9 @@ TEST_CASE("engine: an arrival source that runs backwards is an error") {
   Recorder r;
   ListSource source({10, 9}, 0);
   r.engine.add_source(source);
-  CHECK_THROWS_AS(r.engine.run(), InternalError);
+  CHECK_THROWS_WITH_AS(r.engine.run(), doctest::Contains("INV-2: an arrival source runs backwards"),
+                       InternalError);
+  CHECK(r.log.empty());  // found as soon as the source says so
 }
 
 TEST_CASE("engine: a run needs a handler") {

@@ -154,5 +154,31 @@ TEST_CASE("event queue: a reschedule may be the operation that renumbers") {
   CHECK(drain(queue) == std::vector<std::uint32_t>{1, 0});
 }
 
+TEST_CASE("event queue: the push right after a pop may be the operation that renumbers") {
+  EventQueue queue;
+  for (std::uint32_t i = 0; i < 20; ++i) queue.push(ns(7), EventClass::kArrival, {i, 0, 0});
+  CHECK(queue.pop().body.entity == 0);
+  EventQueueTestAccess::set_next_sequence(queue, EventQueue::kSequenceLimit);
+  queue.push(ns(7), EventClass::kArrival, {20, 0, 0});
+  for (std::uint32_t i = 1; i <= 20; ++i) {
+    CHECK(EventQueue::key_time(queue.top_key()) == ns(7));
+    CHECK(queue.pop().body.entity == i);
+  }
+  CHECK(queue.empty());
+}
+
+TEST_CASE("event queue: the first key is right between a pop and the next operation") {
+  EventQueue queue;
+  for (const std::int64_t t : {5, 3, 9, 4}) queue.push(ns(t), EventClass::kSchedule, {});
+  queue.pop();
+  CHECK(queue.top_key() >= EventQueue::first_key(ns(4), EventClass::kSchedule));
+  CHECK(EventQueue::key_time(queue.top_key()) == ns(4));
+  CHECK(EventQueue::key_class(queue.top_key()) == EventClass::kSchedule);
+  queue.push(ns(1), EventClass::kArrival, {});  // before the popped one: the queue has no clock
+  CHECK(queue.pop().time == ns(1));
+  CHECK(queue.pop().time == ns(4));
+  CHECK(queue.size() == 2);
+}
+
 }  // namespace
 }  // namespace medley
