@@ -1,0 +1,33 @@
+#include "sim/runtime/records.h"
+
+namespace medley {
+
+std::string_view to_string(RequestStatus status) {
+  switch (status) {
+    case RequestStatus::kFinished:
+      return "finished";
+    case RequestStatus::kRejectedTooLong:
+      return "rejected_too_long";
+    case RequestStatus::kRejectedNeverFits:
+      return "rejected_never_fits";
+    case RequestStatus::kRejectedNoModel:
+      return "rejected_no_model";
+    case RequestStatus::kUnfinished:
+      return "unfinished";
+  }
+  return "";
+}
+
+std::string_view to_string(Stability s) {
+  switch (s) {
+    case Stability::kStable:
+      return "stable";
+    case Stability::kSaturated:
+      return "saturated";
+    case Stability::kInconclusive:
+      return "inconclusive";
+  }
+  return "";
+}
+
+}  // namespace medley
