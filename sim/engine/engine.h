@@ -81,8 +81,9 @@ class Engine {
   /// False when the event has already fired or been cancelled.
   bool cancel(EventHandle handle);
   /// As cancel and schedule again with the same class and body; the handle stays good.
-  /// For entities that have one pending event each this is all they need (an indexed heap of its
-  /// own would be no faster): keep the handle, reschedule it while pending, schedule after firing.
+  /// Entities with one pending event each (replicas) need no queue of their own: keep the handle,
+  /// reschedule while pending, schedule again on firing. A heap indexed by entity was measured 4 ns
+  /// per operation faster at 1,000 entities, under 1 % of what serving one request costs.
   bool reschedule(EventHandle handle, SimTime time);
   bool pending(EventHandle handle) const { return queue_.pending(handle); }
   std::optional<SimTime> time_of(EventHandle handle) const { return queue_.time_of(handle); }
