@@ -110,13 +110,15 @@ DeviceSpec with_assumed(const DeviceSpec& device, const Priors& priors) {
   if (!kind) return out;
   const auto what = [&](const char* field) { return device.kind + " " + field; };
   if (const auto peak = sixteen_bit_peak(device)) {
-    assume(out.power.limit, *peak * kind->limit_per_flop.value, what("power limit"),
-           kind->limit_per_flop.reason);
+    Watts limit = *peak * kind->limit_per_flop.value;
+    if (out.power.context_idle.known()) limit = std::max(limit, 2.0 * *out.power.context_idle);
+    assume(out.power.limit, limit, what("power limit"), kind->limit_per_flop.reason);
   }
   if (out.power.limit.known()) {
     const Watts limit = *out.power.limit;
-    assume(out.power.deep_idle, kind->deep_idle.value * limit, what("deep_idle"),
-           kind->deep_idle.reason);
+    Watts deep = kind->deep_idle.value * limit;
+    if (out.power.context_idle.known()) deep = std::min(deep, *out.power.context_idle);
+    assume(out.power.deep_idle, deep, what("deep_idle"), kind->deep_idle.reason);
     assume(out.power.context_idle, std::max(kind->context_idle.value * limit, *out.power.deep_idle),
            what("context_idle"), kind->context_idle.reason);
     assume(out.power.active_floor,

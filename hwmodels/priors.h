@@ -85,7 +85,8 @@ void fill_model_gaps(LinkSpec& link, const Priors& priors);
 
 /// A copy with missing power and price values filled and marked `assumed` (`--assume-missing`).
 /// What the prior needs and is itself unknown (a peak for a limit) leaves the value unknown.
-///   limit       = limit_per_flop * 16-bit peak,   idle and floor = fractions of limit
+///   limit       = limit_per_flop * 16-bit peak, at least twice a known context idle
+///   idle, floor = fractions of the limit, kept in the order deep <= context <= floor
 ///   e_flop[16b] = (limit - floor) / (sustained * peak[16b]);   narrower formats in proportion to
 ///   their peaks (the same watts at their own rate)
 DeviceSpec with_assumed(const DeviceSpec& device, const Priors& priors);

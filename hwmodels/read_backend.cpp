@@ -49,30 +49,27 @@ BackendSpec read_backend(ObjectReader& reader, Problems& problems) {
   backend.aliases = reader.texts_or_empty("aliases");
   backend.notes = reader.text_or("notes", "");
   SourcedReader sourced(reader, problems);
-  if (auto host = reader.maybe_object("host")) {
-    backend.host_mode = host->choice("mode", {"serial", "overlapped"}) == "serial"
-                            ? HostMode::kSerial
-                            : HostMode::kOverlapped;
-    backend.host_per_step = sourced.quantity<Seconds>(*host, "per_step", Range::non_negative());
-    backend.host_per_sequence =
-        sourced.quantity<Seconds>(*host, "per_sequence", Range::non_negative());
-    host->finish();
-  }
-  if (auto kernels = reader.maybe_object("kernels")) {
-    backend.graph_capture = kernels->boolean_or("graph_capture", false);
-    backend.graph_max_sequences =
-        static_cast<int>(kernels->integer_or("graph_max_sequences", 0, 0, kMostTokens));
-    backend.kernels_fused = kernels->number_or("fused", 1.0, Range{Range::positive().min, 1.0});
-    kernels->finish();
-  }
-  if (auto memory = reader.maybe_object("memory")) {
-    backend.memory_utilization =
-        sourced.number(*memory, "utilization", Range{Range::positive().min, 1.0});
-    backend.context_reserve =
-        sourced.quantity<Bytes>(*memory, "context_reserve", Range::non_negative());
-    backend.activation_factor = sourced.number(*memory, "activation_factor", Range::non_negative());
-    memory->finish();
-  }
+  ObjectReader host = sourced.section(reader, "host");
+  backend.host_mode = host.choice_or("mode", {"serial", "overlapped"}, "serial") == "serial"
+                          ? HostMode::kSerial
+                          : HostMode::kOverlapped;
+  backend.host_per_step = sourced.quantity<Seconds>(host, "per_step", Range::non_negative());
+  backend.host_per_sequence =
+      sourced.quantity<Seconds>(host, "per_sequence", Range::non_negative());
+  host.finish();
+  ObjectReader kernels = sourced.section(reader, "kernels");
+  backend.graph_capture = kernels.boolean_or("graph_capture", false);
+  backend.graph_max_sequences =
+      static_cast<int>(kernels.integer_or("graph_max_sequences", 0, 0, kMostTokens));
+  backend.kernels_fused = kernels.number_or("fused", 1.0, Range{Range::positive().min, 1.0});
+  kernels.finish();
+  ObjectReader memory = sourced.section(reader, "memory");
+  backend.memory_utilization =
+      sourced.number(memory, "utilization", Range{Range::positive().min, 1.0});
+  backend.context_reserve =
+      sourced.quantity<Bytes>(memory, "context_reserve", Range::non_negative());
+  backend.activation_factor = sourced.number(memory, "activation_factor", Range::non_negative());
+  memory.finish();
   read_limits(reader, backend);
   backend.weight_dtypes = read_dtypes(reader, "weight_dtypes");
   backend.kv_dtypes = read_dtypes(reader, "kv_dtypes");

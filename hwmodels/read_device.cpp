@@ -55,25 +55,24 @@ void read_efficiency(ObjectReader& reader, SourcedReader& sourced, DeviceSpec& d
 }
 
 void read_power(ObjectReader& reader, SourcedReader& sourced, PowerSpec& power) {
-  auto entry = reader.maybe_object("power");
-  if (!entry) return;
-  power.limit = sourced.quantity<Watts>(*entry, "limit");
-  power.deep_idle = sourced.quantity<Watts>(*entry, "deep_idle", Range::non_negative());
-  power.context_idle = sourced.quantity<Watts>(*entry, "context_idle", Range::non_negative());
-  power.active_floor = sourced.quantity<Watts>(*entry, "active_floor", Range::non_negative());
-  each_dtype(*entry, "energy_per_flop", [&](DType d, ObjectReader& parent, const std::string& key) {
+  ObjectReader entry = sourced.section(reader, "power");
+  power.limit = sourced.quantity<Watts>(entry, "limit");
+  power.deep_idle = sourced.quantity<Watts>(entry, "deep_idle", Range::non_negative());
+  power.context_idle = sourced.quantity<Watts>(entry, "context_idle", Range::non_negative());
+  power.active_floor = sourced.quantity<Watts>(entry, "active_floor", Range::non_negative());
+  each_dtype(entry, "energy_per_flop", [&](DType d, ObjectReader& parent, const std::string& key) {
     power.energy_per_flop[index(d)] =
         sourced.quantity<JoulesPerFlop>(parent, key, Range::non_negative());
   });
   power.energy_per_byte =
-      sourced.quantity<JoulesPerByte>(*entry, "energy_per_byte", Range::non_negative());
-  power.clock_min = sourced.number(*entry, "clock_min", Range{Range::positive().min, 1.0});
-  power.voltage_floor = sourced.number(*entry, "voltage_floor", Range::fraction());
-  entry->finish();
+      sourced.quantity<JoulesPerByte>(entry, "energy_per_byte", Range::non_negative());
+  power.clock_min = sourced.number(entry, "clock_min", Range{Range::positive().min, 1.0});
+  power.voltage_floor = sourced.number(entry, "voltage_floor", Range::fraction());
+  entry.finish();
   const auto above_limit = [&](const Sourced<Watts>& value, const char* key) {
     if (!value.known() || !power.limit.known() || *value <= *power.limit) return;
-    entry->problem(key, fmt::format("{} W is above the device's own limit of {} W",
-                                    value.value->value(), power.limit.value->value()));
+    entry.problem(key, fmt::format("{} W is above the device's own limit of {} W",
+                                   value.value->value(), power.limit.value->value()));
   };
   above_limit(power.deep_idle, "deep_idle");
   above_limit(power.context_idle, "context_idle");
@@ -87,17 +86,15 @@ void read_rates(ObjectReader& reader, SourcedReader& sourced, DeviceSpec& device
   each_dtype(reader, "sustained", [&](DType d, ObjectReader& parent, const std::string& key) {
     device.sustained[index(d)] = sourced.number(parent, key, Range{Range::positive().min, 1.0});
   });
-  if (auto memory = reader.maybe_object("memory")) {
-    device.memory_capacity = sourced.quantity<Bytes>(*memory, "capacity");
-    device.memory_bandwidth = sourced.quantity<BytesPerSec>(*memory, "bandwidth");
-    device.last_level_cache = sourced.quantity<Bytes>(*memory, "last_level_cache");
-    memory->finish();
-  }
-  if (auto launch = reader.maybe_object("launch")) {
-    device.launch_stream = sourced.quantity<Seconds>(*launch, "stream", Range::non_negative());
-    device.launch_graph = sourced.quantity<Seconds>(*launch, "graph", Range::non_negative());
-    launch->finish();
-  }
+  ObjectReader memory = sourced.section(reader, "memory");
+  device.memory_capacity = sourced.quantity<Bytes>(memory, "capacity");
+  device.memory_bandwidth = sourced.quantity<BytesPerSec>(memory, "bandwidth");
+  device.last_level_cache = sourced.quantity<Bytes>(memory, "last_level_cache");
+  memory.finish();
+  ObjectReader launch = sourced.section(reader, "launch");
+  device.launch_stream = sourced.quantity<Seconds>(launch, "stream", Range::non_negative());
+  device.launch_graph = sourced.quantity<Seconds>(launch, "graph", Range::non_negative());
+  launch.finish();
 }
 }  // namespace
 
@@ -138,11 +135,10 @@ DeviceSpec read_device(ObjectReader& reader, Problems& problems, const Priors* p
   read_power(reader, sourced, device.power);
   device.fabric = reader.text_or("fabric", "");
   device.host_link = reader.text_or("host_link", "");
-  if (auto price = reader.maybe_object("price")) {
-    device.capex = sourced.quantity<Usd>(*price, "capex", Range::non_negative());
-    device.rent = sourced.quantity<UsdPerSec>(*price, "rent", Range::non_negative());
-    price->finish();
-  }
+  ObjectReader price = sourced.section(reader, "price");
+  device.capex = sourced.quantity<Usd>(price, "capex", Range::non_negative());
+  device.rent = sourced.quantity<UsdPerSec>(price, "rent", Range::non_negative());
+  price.finish();
   reader.finish();
   if (priors) fill_model_gaps(device, *priors);
   return device;

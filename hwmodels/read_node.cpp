@@ -66,39 +66,36 @@ void read_all_reduce(ObjectReader& reader, SourcedReader& sourced, NodeSpec& nod
 }
 
 void read_fabric(ObjectReader& reader, SourcedReader& sourced, NodeSpec& node) {
-  auto fabric = reader.maybe_object("fabric");
-  if (!fabric) return;
-  const std::string kind = fabric->choice("kind", fabric_names());
+  ObjectReader fabric = sourced.section(reader, "fabric");
+  const std::string kind = fabric.keys().empty() ? "none" : fabric.choice("kind", fabric_names());
   const auto it = std::find(fabric_names().begin(), fabric_names().end(), kind);
   node.fabric = static_cast<FabricKind>(it - fabric_names().begin());
-  node.fabric_link = fabric->text_or("link", "");
-  node.fabric_bandwidth = sourced.quantity<BytesPerSec>(*fabric, "bandwidth");
+  node.fabric_link = fabric.text_or("link", "");
+  node.fabric_bandwidth = sourced.quantity<BytesPerSec>(fabric, "bandwidth");
   if (node.fabric != FabricKind::kNone && node.fabric_link.empty()) {
-    fabric->problem("link", "missing required key", "name a catalogue link");
+    fabric.problem("link", "missing required key", "name a catalogue link");
   }
-  fabric->finish();
+  fabric.finish();
 }
 
 void read_host(ObjectReader& reader, SourcedReader& sourced, NodeSpec& node) {
-  auto host = reader.maybe_object("host");
-  if (!host) return;
-  node.host_link = host->text_or("link", "");
-  node.cpu = host->text_or("cpu", "");
-  node.cpus = static_cast<int>(host->integer_or("cpus", 0, 0, kMostDevices));
-  node.host_memory = sourced.quantity<Bytes>(*host, "memory");
+  ObjectReader host = sourced.section(reader, "host");
+  node.host_link = host.text_or("link", "");
+  node.cpu = host.text_or("cpu", "");
+  node.cpus = static_cast<int>(host.integer_or("cpus", 0, 0, kMostDevices));
+  node.host_memory = sourced.quantity<Bytes>(host, "memory");
   if (node.cpus > 0 && node.cpu.empty()) {
-    host->problem("cpu", "missing required key", "name the catalogue device of the host CPU");
+    host.problem("cpu", "missing required key", "name the catalogue device of the host CPU");
   }
-  host->finish();
+  host.finish();
 }
 
 void read_node_power(ObjectReader& reader, SourcedReader& sourced, NodeSpec& node) {
-  auto power = reader.maybe_object("power");
-  if (!power) return;
-  node.idle_power = sourced.quantity<Watts>(*power, "idle", Range::non_negative());
-  node.overhead = sourced.quantity<Watts>(*power, "overhead", Range::non_negative());
-  node.psu_efficiency = sourced.number(*power, "psu_efficiency", Range{Range::positive().min, 1.0});
-  power->finish();
+  ObjectReader power = sourced.section(reader, "power");
+  node.idle_power = sourced.quantity<Watts>(power, "idle", Range::non_negative());
+  node.overhead = sourced.quantity<Watts>(power, "overhead", Range::non_negative());
+  node.psu_efficiency = sourced.number(power, "psu_efficiency", Range{Range::positive().min, 1.0});
+  power.finish();
 }
 }  // namespace
 
@@ -146,11 +143,10 @@ NodeSpec read_node(ObjectReader& reader, Problems& problems) {
   read_host(reader, sourced, node);
   node.network = sourced.quantity<BytesPerSec>(reader, "network");
   read_node_power(reader, sourced, node);
-  if (auto price = reader.maybe_object("price")) {
-    node.capex = sourced.quantity<Usd>(*price, "capex", Range::non_negative());
-    node.rent = sourced.quantity<UsdPerSec>(*price, "rent", Range::non_negative());
-    price->finish();
-  }
+  ObjectReader price = sourced.section(reader, "price");
+  node.capex = sourced.quantity<Usd>(price, "capex", Range::non_negative());
+  node.rent = sourced.quantity<UsdPerSec>(price, "rent", Range::non_negative());
+  price.finish();
   reader.finish();
   return node;
 }

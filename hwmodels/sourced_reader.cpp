@@ -28,6 +28,12 @@ SourcedReader::SourcedReader(ObjectReader& entry, Problems& problems) : problems
   }
 }
 
+ObjectReader SourcedReader::section(ObjectReader& parent, std::string_view key) {
+  static const nlohmann::ordered_json empty = nlohmann::ordered_json::object();
+  if (auto found = parent.maybe_object(key)) return *found;
+  return ObjectReader(empty, parent.file(), parent.pointer_to(key), *problems_);
+}
+
 std::optional<ObjectReader> SourcedReader::open(ObjectReader& parent, std::string_view key) {
   const auto* node = parent.raw(key);
   if (!node || node->is_null()) return std::nullopt;

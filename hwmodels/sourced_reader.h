@@ -21,6 +21,9 @@ class SourcedReader {
   /// Reads the map `sources` of `entry`.
   SourcedReader(ObjectReader& entry, Problems& problems);
 
+  /// The sub-object `key`, or an empty one, so that its values read as unknown with a reason.
+  ObjectReader section(ObjectReader& parent, std::string_view key);
+
   template <class Q>
   Sourced<Q> quantity(ObjectReader& parent, std::string_view key, Range range = Range::positive());
   Sourced<double> number(ObjectReader& parent, std::string_view key, Range range);
