@@ -162,13 +162,18 @@ std::optional<DType> integer_format(double bits) {
   return std::nullopt;
 }
 
+int group_size(ObjectReader& r) {
+  return static_cast<int>(r.maybe_integer("group_size", -1, kMaxModelSize).value_or(0));
+}
+
 /// compressed-tensors keeps the format of each group of layers; the first group's is taken.
-std::optional<DType> compressed_tensors(ObjectReader& q) {
+std::optional<DType> compressed_tensors(ObjectReader& q, ModelSpec& m) {
   std::optional<DType> format;
   q.each_member("config_groups", [&](const std::string&, ObjectReader group) {
     std::optional<ObjectReader> w = group.maybe_object("weights");
     if (!w || format) return;
     const double bits = w->number_or("num_bits", 8.0);
+    m.quantization_group = group_size(*w);
     const bool real = w->text_or("type", "int") == "float";
     format = !real         ? integer_format(bits)
              : bits == 4.0 ? std::optional(DType::kFp4)
@@ -178,9 +183,12 @@ std::optional<DType> compressed_tensors(ObjectReader& q) {
   return format;
 }
 
-std::optional<DType> quantized_format(ObjectReader& q, const std::string& method) {
-  if (method == "compressed-tensors") return compressed_tensors(q);
-  if (method == "awq" || method == "gptq") return integer_format(q.number_or("bits", 4.0));
+std::optional<DType> quantized_format(ObjectReader& q, const std::string& method, ModelSpec& m) {
+  if (method == "compressed-tensors") return compressed_tensors(q, m);
+  if (method == "awq" || method == "gptq") {
+    m.quantization_group = group_size(q);
+    return integer_format(q.number_or("bits", 4.0));
+  }
   if (method == "bitsandbytes") {
     return q.boolean_or("load_in_4bit", false) ? DType::kInt4 : DType::kInt8;
   }
@@ -197,7 +205,8 @@ void read_hf_quantization(HfConfig& c, ModelSpec& m) {
   if (!found) return;
   ObjectReader q = *found;
   const std::string method = q.text_or("quant_method", "");
-  m.quantization = quantized_format(q, method);
+  m.quantization = quantized_format(q, method, m);
+  m.quantization_group = std::max(0, m.quantization_group);  // -1: one scale per row
   if (!m.quantization) {
     q.problem(
         "quant_method", fmt::format("quantisation \"{}\" is not supported", method),

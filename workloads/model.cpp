@@ -86,12 +86,19 @@ DType weight_dtype(const ModelSpec& model, WeightPart part, DType weights) {
   return weights;
 }
 
+double weight_element_bytes(const ModelSpec& model, WeightPart part, DType weights) {
+  const DType d = weight_dtype(model, part, weights);
+  const bool grouped = d == DType::kInt4 || d == DType::kInt8;
+  if (!grouped || model.quantization != d || model.quantization_group == 0) return bytes_of(d);
+  return (d == DType::kInt4 ? 0.5 : 1.0) + 2.0 / model.quantization_group;
+}
+
 DType published_weights(const ModelSpec& model) {
   return model.quantization.value_or(model.dtype);
 }
 
 Bytes stage_weight_bytes(const ModelSpec& model, int tp, int pp, int stage, DType weights) {
-  const auto bytes = [&](WeightPart part) { return bytes_of(weight_dtype(model, part, weights)); };
+  const auto bytes = [&](WeightPart part) { return weight_element_bytes(model, part, weights); };
   const LayerRange range = stage_layers(model, pp, stage);
   double total = 0.0;
   int first = 0;
@@ -213,8 +220,10 @@ std::string plan_problem(const ModelSpec& model, int tp, int pp, bool expert_par
     if (whole_experts && g.experts % tp != 0) {
       return fmt::format("{} experts do not divide by {} expert-parallel ranks", g.experts, tp);
     }
-    if (!whole_experts && g.ffn_hidden % tp != 0) {
-      return fmt::format("FFN width {} does not divide by tp {}", g.ffn_hidden, tp);
+    if ((!whole_experts && g.ffn_hidden % tp != 0) || g.shared_experts_hidden % tp != 0) {
+      return fmt::format(
+          "FFN width {} does not divide by tp {}",
+          !whole_experts && g.ffn_hidden % tp != 0 ? g.ffn_hidden : g.shared_experts_hidden, tp);
     }
   }
   return "";

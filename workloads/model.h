@@ -87,6 +87,7 @@ struct ModelSpec {
   DType dtype = DType::kBf16;         ///< of the published weights
   std::optional<DType> quantization;  ///< of the published weights, where quantised
   QuantizationScope quantization_scope = QuantizationScope::kLinear;
+  int quantization_group = 0;  ///< elements per 16-bit scale (int4, int8); 0: as bytes_of has it
   std::vector<LayerGroup> layers;     ///< in order
   double other_parameters = 0.0;      ///< position embeddings, vision tower, convolutions...
   double published_parameters = 0.0;  ///< as published, where known (zoo files); 0 otherwise
@@ -115,6 +116,9 @@ enum class WeightPart : std::uint8_t { kLinear, kExpert, kRouter, kNorm, kEmbedd
 ///   (the published 16-bit dtype, else bf16). Where the published checkpoint is already in
 ///   `weights` and covers its experts only, the other linear layers stay 16 bit too.
 DType weight_dtype(const ModelSpec& model, WeightPart part, DType weights);
+/// Bytes of one element in that format: bytes_of, but with the published checkpoint's own group
+/// size where it is served as published.
+double weight_element_bytes(const ModelSpec& model, WeightPart part, DType weights);
 /// The format the published checkpoint is served in: its quantisation, else its dtype.
 DType published_weights(const ModelSpec& model);
 

@@ -137,6 +137,7 @@ void read_quantization(ObjectReader r, ModelSpec& m) {
   if (r.choice_or("scope", {"linear", "experts"}, "linear") == "experts") {
     m.quantization_scope = QuantizationScope::kExperts;
   }
+  m.quantization_group = size_or(r, "group_size", 0);
   r.finish();
 }
 }  // namespace

@@ -54,7 +54,9 @@ class LayerLowering {
   DType weight_format(WeightPart part) const {
     return weight_dtype(model_, part, precision_.weights);
   }
-  double weight_element(WeightPart part) const { return bytes_of(weight_format(part)); }
+  double weight_element(WeightPart part) const {
+    return weight_element_bytes(model_, part, precision_.weights);
+  }
   DType plain() const {
     if (wide_) return precision_.activations;
     return precision_.activations == DType::kFp16 || model_.dtype == DType::kFp16 ? DType::kFp16

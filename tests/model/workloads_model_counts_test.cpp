@@ -86,6 +86,14 @@ TEST_CASE("gpt-oss: four-bit experts, 16-bit rest, windows hold less KV") {
         100.0 * kv_bytes_per_token(m, 1, 1, 0, DType::kBf16));
 }
 
+TEST_CASE("Kimi-K2.5: int4 experts with a 16-bit scale per 32 elements") {
+  const ModelSpec m = zoo_model("kimi-k2.5");
+  // 60 layers x 384 experts x 3 x 7168 x 2048.
+  const double experts = 60.0 * 384.0 * 44'040'192.0;
+  CHECK(near(weight_bytes(m, 1, 1, DType::kInt4).value(),
+             experts * (0.5 + 2.0 / 32.0) + 2.0 * (total_parameters(m) - experts)));
+}
+
 TEST_CASE("Qwen3-Next: constant state of 36 delta-rule layers beside 12 attention layers") {
   const ModelSpec m = zoo_model("qwen3-next-80b-a3b");
   // 2 x 2 KV heads x 256 x 2 B x 12.
@@ -217,6 +225,7 @@ TEST_CASE("zoo entries equal the shared Hugging Face configurations they retell"
     CHECK(ours.tied_embeddings == theirs.tied_embeddings);
     CHECK(ours.rotary == theirs.rotary);
     CHECK(ours.quantization == theirs.quantization);
+    CHECK(ours.quantization_group == theirs.quantization_group);
     CHECK(ours.quantization_scope == theirs.quantization_scope);
   }
 }

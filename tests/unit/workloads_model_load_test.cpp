@@ -119,8 +119,12 @@ TEST_CASE("Hugging Face names and defaults") {
           DType::kFp8);
     CHECK(load_text(llama(R"(, "quantization_config": {"quant_method": "gptq", "bits": 8})"))
               .quantization == DType::kInt8);
-    CHECK(load_text(llama(R"(, "quantization_config": {"quant_method": "awq", "bits": 4})"))
-              .quantization == DType::kInt4);
+    const ModelSpec awq = load_text(
+        llama(R"(, "quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 64})"));
+    CHECK(awq.quantization == DType::kInt4);
+    CHECK(awq.quantization_group == 64);
+    CHECK(weight_element_bytes(awq, WeightPart::kLinear, DType::kInt4) == 0.5 + 2.0 / 64.0);
+    CHECK(weight_element_bytes(awq, WeightPart::kHead, DType::kInt4) == 2.0);
   }
 }
 
