@@ -1,0 +1,80 @@
+#include "sim/scenario/paths.h"
+
+#include <array>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+namespace medley {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+namespace {
+using Visit = std::function<void(std::string&)>;
+
+void visit_text(Json& value, const Visit& visit) {
+  if (value.is_string() && !value.get_ref<const std::string&>().empty()) {
+    visit(value.get_ref<std::string&>());
+  }
+}
+
+Json* member(Json& value, const char* key) {
+  if (!value.is_object()) return nullptr;
+  const auto it = value.find(key);
+  return it == value.end() ? nullptr : &*it;
+}
+
+/// Keys of a workload under which a file is named, at any depth.
+bool names_file(std::string_view key) {
+  constexpr std::array kKeys = {"file", "path", "csv", "trace", "histogram", "rates"};
+  for (const char* k : kKeys) {
+    if (key == k) return true;
+  }
+  return false;
+}
+
+void visit_workload(Json& value, const Visit& visit) {
+  if (value.is_array()) {
+    for (Json& element : value) visit_workload(element, visit);
+  }
+  if (!value.is_object()) return;
+  for (auto& [key, below] : value.items()) {
+    if (names_file(key)) visit_text(below, visit);
+    visit_workload(below, visit);
+  }
+}
+
+void visit_pool(Json& pool, const Visit& visit) {
+  if (Json* step = member(pool, "step_model")) {
+    if (Json* tables = member(*step, "tables")) visit_text(*tables, visit);
+  }
+  Json* model = member(pool, "model");
+  if (model && model->is_string() && model->get_ref<const std::string&>().ends_with(".json")) {
+    visit_text(*model, visit);
+  }
+}
+}  // namespace
+
+std::string resolve_path(const std::string& folder, const std::string& name) {
+  return (fs::path(folder) / name).lexically_normal().string();
+}
+
+std::string rebase_path(const std::string& path, const std::string& from, const std::string& to) {
+  const fs::path full = fs::weakly_canonical(fs::absolute(fs::path(from) / path));
+  return full.lexically_relative(fs::weakly_canonical(fs::absolute(fs::path(to)))).generic_string();
+}
+
+void each_path(Json& root, const Visit& visit) {
+  for (const char* key : {"catalog", "zoo"}) {
+    Json* list = member(root, key);
+    if (!list || !list->is_array()) continue;
+    for (Json& element : *list) visit_text(element, visit);
+  }
+  if (Json* pools = member(root, "pools"); pools && pools->is_object()) {
+    for (auto& [name, pool] : pools->items()) visit_pool(pool, visit);
+  }
+  if (Json* workload = member(root, "workload")) visit_workload(*workload, visit);
+}
+
+}  // namespace medley

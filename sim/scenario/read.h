@@ -1,0 +1,73 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "hwmodels/catalog.h"
+#include "sim/core/error.h"
+#include "sim/scenario/resolving_reader.h"
+#include "sim/scenario/scenario.h"
+#include "workloads/model.h"
+
+namespace medley {
+
+/// What the readers of one load share.
+struct ReadContext {
+  const Catalog& catalog;
+  const ModelZoo& zoo;
+  std::string folder;  ///< of the scenario file
+  bool assume_missing = false;
+  std::vector<std::string>& warnings;
+};
+
+/// {"nodes": {name: {"type" | inline node, "count", "power_limit", "overrides"}}}
+std::vector<NodeGroup> read_cluster(ResolvingReader& cluster, const ReadContext& context);
+
+/// Catalogue values of a group's device and node ("node." in front) replaced by the scenario's:
+/// {"power": {"context_idle": "60 W"}, "node.price.rent": "20 USD/h"}. A bare value is marked
+/// `assumed`; {"value", "class", "source"} is taken as is. An overridden rate keeps its efficiency
+/// curve: the whole curve scales.
+void apply_overrides(ResolvingReader& group, DeviceSpec& device, NodeSpec& node);
+/// A node type spelled out in the scenario: the catalogue's format with bare values allowed.
+NodeSpec read_inline_node(ResolvingReader& group, const std::string& name);
+
+/// {name: pool}. `groups` are those of read_cluster.
+std::vector<PoolSpec> read_pools(ResolvingReader& root, const std::vector<NodeGroup>& groups,
+                                 const ReadContext& context);
+
+/// Number formats of a pool from "dtype", "quantization", "kv_cache_dtype",
+/// "allow_dtype_fallback":
+///   dtype "auto"   the checkpoint's (32-bit ones run in 16 bit)
+///   quantization   fp8, int8 = w8a8: weights and GEMM arithmetic; awq, gptq, int4, mxfp4: weights
+///                  only; nvfp4: both; none; auto: the checkpoint's
+///   kv "auto"      dtype
+/// A format the device computes in only after conversion is a problem naming the fallback.
+/// `model.dtype` becomes the deployed 16- or 32-bit format.
+Precision read_precision(ResolvingReader& pool, ModelSpec& model, const DeviceSpec& device,
+                         const BackendSpec& backend, const std::string& group);
+
+RoutingPolicy read_routing(ResolvingReader& root);
+std::map<std::string, SloSpec> read_slo(ResolvingReader& root);
+PriceSpec read_price(ResolvingReader& root);
+MeasureSpec read_measure(ResolvingReader& root);
+ReportSpec read_report(ResolvingReader& root);
+
+/// Calls `get`; what it throws is recorded as problems at `key`. Returns false then.
+template <class Get>
+bool try_at(ResolvingReader& reader, std::string_view key, const Get& get) {
+  try {
+    get();
+    return true;
+  } catch (const InputError& error) {
+    for (const Problem& p : error.problems()) {
+      if (p.file.empty()) {
+        reader.problem(key, p.message, p.hint);
+      } else {
+        reader.problems().add(p);
+      }
+    }
+    return false;
+  }
+}
+
+}  // namespace medley
