@@ -120,7 +120,8 @@ class Engine {
   };
 
   Key next_key() const {
-    return next_arrival_ < queue_.top_key() ? next_arrival_ : queue_.top_key();
+    const Key top = queue_.top_key();
+    return next_arrival_ < top ? next_arrival_ : top;
   }
   void fire(const Event& event);
   Event take_arrival();
