@@ -118,7 +118,10 @@ class Includer {
   void rebase(Json& json, const std::string& file) const {
     const std::string from = fs::path(file).parent_path().string();
     const std::string to = fs::path(root_file_).parent_path().string();
-    each_path(json, [&](std::string& path) { path = rebase_path(path, from, to); });
+    each_path(json, [&](std::string& path) {
+      // What is not there may be in the shipped data, which needs no rewriting.
+      if (fs::exists(fs::path(from) / path)) path = rebase_path(path, from, to);
+    });
   }
 
   std::string root_file_;

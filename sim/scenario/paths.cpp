@@ -1,5 +1,6 @@
 #include "sim/scenario/paths.h"
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -25,13 +26,10 @@ Json* member(Json& value, const char* key) {
   return it == value.end() ? nullptr : &*it;
 }
 
-/// Keys of a workload under which a file is named, at any depth.
-bool names_file(std::string_view key) {
-  constexpr std::array kKeys = {"file", "path", "csv", "trace", "histogram", "rates"};
-  for (const char* k : kKeys) {
-    if (key == k) return true;
-  }
-  return false;
+/// Members of a workload that map one name to another: no key in them means a file.
+bool maps_names(std::string_view key) {
+  constexpr std::array kKeys = {"columns", "where", "model_names", "class_names", "tenant_names"};
+  return std::find(kKeys.begin(), kKeys.end(), key) != kKeys.end();
 }
 
 void visit_workload(Json& value, const Visit& visit) {
@@ -40,8 +38,8 @@ void visit_workload(Json& value, const Visit& visit) {
   }
   if (!value.is_object()) return;
   for (auto& [key, below] : value.items()) {
-    if (names_file(key)) visit_text(below, visit);
-    visit_workload(below, visit);
+    if (key == "file" || key == "csv") visit_text(below, visit);
+    if (!maps_names(key)) visit_workload(below, visit);
   }
 }
 

@@ -6,26 +6,7 @@
 
 #include "sim/core/csv.h"
 #include "sim/scenario/read.h"
-#if __has_include("sim/serving/policies.h")
 #include "sim/serving/policies.h"
-#else
-#include "sim/core/registry.h"
-namespace medley {
-/// Names only, until the policies are here.
-const Registry<int>& routing_registry() {
-  static const Registry<int> registry = [] {
-    Registry<int> r("routing policy");
-    for (const char* name : {"central_queue", "random", "round_robin", "least_outstanding_requests",
-                             "least_outstanding_tokens", "power_of_two", "weighted", "cheapest_slo",
-                             "greenest_slo", "session_affinity", "prefix_affinity"}) {
-      r.add(name, "", {}, 0);
-    }
-    return r;
-  }();
-  return registry;
-}
-}  // namespace medley
-#endif
 
 namespace medley {
 
