@@ -81,7 +81,7 @@ void Fleet::build_replicas() {
   units_.resize(count);
   result_.replicas.resize(count);
   const double interval = scenario_.report.interval.value();
-  result_.bin = Seconds(std::min(1.0, interval));
+  result_.bin = Seconds(interval > 0.0 ? std::min(1.0, interval) : 1.0);
   const SimTime bin = SimTime::from_seconds(result_.bin);
 
   std::size_t next = 0;
