@@ -10,6 +10,15 @@ namespace medley {
 
 namespace {
 
+/// Gemma 3 files leave out what equals its configuration class's defaults.
+struct Defaults {
+  int heads = 0;
+  int kv_heads = 0;
+  int head_dim = 0;
+  int vocab = 0;
+};
+constexpr Defaults kGemma3 = {8, 4, 256, 262'208};
+
 /// Builds the layers of a decoder one by one; equal neighbours are joined.
 class DecoderReader {
  public:
@@ -70,13 +79,20 @@ bool DecoderReader::refuse_unknown_parts() {
 }
 
 void DecoderReader::read_heads() {
-  base_.heads = c_.need({"num_attention_heads", "n_head", "num_heads"});
+  const Defaults d = is({"gemma3", "gemma3_text"}) ? kGemma3 : Defaults{};
+  base_.heads = d.heads > 0 ? c_.size_or({"num_attention_heads"}, d.heads, 1)
+                            : c_.need({"num_attention_heads", "n_head", "num_heads"});
   const bool multi_query = c_.boolean_or("multi_query", false) && is({"falcon", "gpt_bigcode"}) &&
                            !c_.boolean_or("new_decoder_architecture", false);
-  base_.kv_heads =
-      c_.size_or({"num_key_value_heads", "num_kv_heads"}, multi_query ? 1 : base_.heads, 1);
+  base_.kv_heads = c_.size_or({"num_key_value_heads", "num_kv_heads"},
+                              multi_query   ? 1
+                              : d.heads > 0 ? d.kv_heads
+                                            : base_.heads,
+                              1);
   if (const char* key = c_.present({"head_dim", "attention_head_dim"})) {
     base_.head_dim = c_.need({key});
+  } else if (d.heads > 0) {
+    base_.head_dim = d.head_dim;
   } else if (m_.hidden % base_.heads != 0) {
     c_.text.problem(
         "num_attention_heads",
@@ -122,7 +138,10 @@ void DecoderReader::read_moe() {
   if (experts_ == 0) return;
   top_k_ = c_.need({"num_experts_per_tok", "experts_per_token", "top_k_experts"});
   expert_width_ = c_.size_or({"moe_intermediate_size"}, dense_width_, 1);
-  shared_width_ = c_.size_or({"n_shared_experts"}, 0) * expert_width_;
+  const std::int64_t shared =
+      std::int64_t{c_.size_or({"n_shared_experts"}, 0)} * std::int64_t{expert_width_};
+  if (shared > kMaxModelSize) c_.text.problem("n_shared_experts", "shared experts too wide");
+  shared_width_ = static_cast<int>(std::min(shared, kMaxModelSize));
   if (shared_width_ == 0) {
     shared_width_ = c_.size_or({"shared_expert_intermediate_size", "shared_intermediate_size",
                                 "moe_shared_expert_intermediate_size"},
@@ -303,9 +322,9 @@ double DecoderReader::learned_positions() const {
 void DecoderReader::read() {
   m_.family = "decoder";
   m_.hidden = c_.need({"hidden_size", "n_embd", "d_model", "hidden_dim"});
-  constexpr int kMostLayers = 10'000;
   layers_ = c_.need({"num_hidden_layers", "n_layer", "num_layers", "n_layers"});
-  m_.vocab = c_.need({"vocab_size"});
+  m_.vocab = is({"gemma3", "gemma3_text"}) ? c_.size_or({"vocab_size"}, kGemma3.vocab, 1)
+                                           : c_.need({"vocab_size"});
   if (layers_ > kMostLayers) {
     c_.text.problem(c_.present({"num_hidden_layers", "n_layer", "num_layers", "n_layers"}),
                     fmt::format("must be at most {}", kMostLayers));

@@ -18,6 +18,8 @@ ModelSpec read_hf_config(const nlohmann::ordered_json& root, const std::string& 
 /// Largest size any field of a description may have.
 inline constexpr std::int64_t kMaxModelSize = 100'000'000;
 
+inline constexpr std::int64_t kMostLayers = 10'000;
+
 /// Rules no single key shows: one window and one expert layout per model, KV heads that divide the
 /// heads, top-k within the experts.
 void check_model(const ModelSpec& model, const std::string& pointer, Problems& problems);

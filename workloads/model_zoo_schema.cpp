@@ -104,6 +104,12 @@ void read_ffn(ObjectReader r, LayerGroup& g) {
   r.finish();
 }
 
+std::int64_t layer_count(const std::vector<LayerGroup>& layers) {
+  std::int64_t total = 0;
+  for (const LayerGroup& g : layers) total += g.count;
+  return total;
+}
+
 /// Either one group ({"count", "attention", "ffn"}) or a repeated pattern of them
 /// ({"repeat", "layers"}), one level deep.
 void read_group(ObjectReader r, std::vector<LayerGroup>& out, bool nested) {
@@ -113,9 +119,8 @@ void read_group(ObjectReader r, std::vector<LayerGroup>& out, bool nested) {
     r.each_element("layers",
                    [&](std::size_t, ObjectReader e) { read_group(std::move(e), pattern, true); });
     if (pattern.empty()) r.problem("layers", "a repeated pattern needs at least one layer group");
-    constexpr int kMostLayers = 10'000;
-    if (repeat > kMostLayers) {
-      r.problem("repeat", fmt::format("must be at most {}", kMostLayers));
+    if (layer_count(out) + repeat * layer_count(pattern) > kMostLayers) {
+      r.problem("repeat", fmt::format("more than {} layers", kMostLayers));
     } else {
       for (int i = 0; i < repeat; ++i) {
         for (const LayerGroup& g : pattern) append_layers(out, g);
@@ -129,6 +134,10 @@ void read_group(ObjectReader r, std::vector<LayerGroup>& out, bool nested) {
   read_attention(r.object("attention"), g);
   read_ffn(r.object("ffn"), g);
   r.finish();
+  if (layer_count(out) + g.count > kMostLayers) {
+    r.problem("count", fmt::format("more than {} layers", kMostLayers));
+    return;
+  }
   append_layers(out, g);
 }
 

@@ -104,6 +104,16 @@ TEST_CASE("Hugging Face names and defaults") {
     CHECK(load_text(llama(R"(, "sliding_window": 4096, "use_sliding_window": false)")).window() ==
           0);
   }
+  SUBCASE("Gemma 3 leaves its class's defaults out") {
+    // The text part of the 4B model: 34 layers, 3.88 B parameters.
+    const ModelSpec m = load_text(
+        R"({"model_type": "gemma3", "text_config": {"model_type": "gemma3_text",
+        "hidden_size": 2560, "intermediate_size": 10240, "num_hidden_layers": 34,
+        "sliding_window": 1024}})");
+    CHECK(std::abs(total_parameters(m) / 3.88e9 - 1.0) < 0.005);
+    CHECK(m.tied_embeddings);
+    CHECK(m.window() == 1024);
+  }
   SUBCASE("experts after dense layers, with shared ones") {
     const ModelSpec m = load_text(llama(
         R"(, "n_routed_experts": 16, "num_experts_per_tok": 2, "moe_intermediate_size": 128,
@@ -188,6 +198,14 @@ TEST_CASE("our own schema is strict") {
   CHECK(refusal(zoo(kHeads, R"({"kind": "moe", "intermediate_size": 10, "num_experts": 2,
       "num_experts_per_tok": 3})"))
             .find(":/layers: 3 experts per token of 2 experts") == 0);
+  CHECK(refusal(R"({"schema": "medley.model/1", "name": "x", "family": "decoder",
+      "source": "none", "dtype": "bf16", "hidden_size": 512, "vocab_size": 1000,
+      "layers": [{"repeat": 9000, "layers": [{"count": 5000, "attention": )" +
+                kHeads + R"(, "ffn": )" + kDense + "}]}]}")
+            .find(":/layers/0/repeat: more than 10000 layers") == 0);
+  CHECK(refusal(R"({"schema": "medley.model/1", "name": "x", "family": "decoder",
+      "source": "none", "dtype": "bf16", "hidden_size": 512, "vocab_size": 1000})")
+            .find(":/layers: at least one layer group is needed") == 0);
   // Both problems of one file at once.
   const std::string both = refusal(zoo(R"({"kind": "full", "head_dim": 64})", R"({"kind": "x"})"));
   CHECK(both.find("/layers/0/attention/num_heads: missing") != std::string::npos);
