@@ -291,10 +291,11 @@ ParsedCount parse_count(std::string_view text) {
     out.fault = TextFault::kSyntax;
     return out;
   }
-  std::int64_t thousandths = 0;
   out.fault = scale(d, 0, out.value);
-  if (out.fault == TextFault::kNone && scale(d, 3, thousandths) == TextFault::kNone &&
-      thousandths % 1000 != 0) {
+  Wide digits = d.mantissa;
+  int power = d.power;
+  for (; power < 0 && digits % 10 == 0 && digits != 0; ++power) digits /= 10;
+  if (out.fault == TextFault::kNone && digits != 0 && (power < 0 || d.cut)) {
     out.fault = TextFault::kFraction;
   } else if (out.fault == TextFault::kNone && d.negative && d.mantissa != 0) {
     out.fault = TextFault::kNegative;

@@ -342,7 +342,9 @@ void require(const ColumnMap& map, TraceField field, const std::vector<std::stri
   }
   std::string best;
   for (const std::string& name : names) {
-    if (!nearest(name, known).empty()) best = name;
+    const bool used = std::any_of(map.columns.begin(), map.columns.end(),
+                                  [&](const ColumnMap::Column& c) { return c.name == name; });
+    if (!used && best.empty() && !nearest(name, known).empty()) best = name;
   }
   std::string hint = fmt::format(R"(say which: "columns": {{"{}": "<name>"}}; the file has: {})",
                                  to_text(field), fmt::join(names, ", "));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 #include <unordered_map>
 
@@ -12,7 +13,7 @@
 namespace medley {
 
 namespace {
-constexpr std::size_t kMostProblems = 20;
+constexpr std::size_t kMostProblems = 10;
 constexpr std::int64_t kMostTokens = INT32_MAX;
 constexpr std::int32_t kNativePrefixBlock = 16;  // of prefix_id columns: vLLM's default block
 
@@ -101,7 +102,17 @@ struct RowSink::Impl {
   std::int64_t bad = 0;
   bool any_ids = false;
 
-  Impl(const TraceFileSpec& s, std::int32_t b) : spec(s), block(b) { account.source = s.file; }
+  Impl(const TraceFileSpec& s, std::int32_t b) : spec(s), block(b) {
+    account.source = s.file;
+    // Address space for a guess; only what is used becomes memory. Growing by doubling would move
+    // and fault in every page twice, a third of the time of reading a small trace.
+    constexpr std::uintmax_t kMost = std::uintmax_t{1} << 26;
+    std::error_code failed;
+    const std::uintmax_t bytes = std::min(kMost, std::filesystem::file_size(s.path, failed));
+    if (failed) return;
+    rows.reserve(bytes / 32);
+    ids.reserve(bytes / 8);
+  }
 
   void reject(std::int64_t line, Fault fault, std::string_view reason) {
     ++bad;
@@ -157,7 +168,7 @@ struct RowSink::Impl {
 
   bool time_of(const RawRow& row, LinkRow& out) {
     const std::string_view text = row[TraceField::kArrival];
-    if (text.empty()) return true;
+    if (text.empty() || spec.times_not_needed) return true;
     const TimeUnit unit = row.unit[index_of(TraceField::kArrival)];
     const ParsedNs t = parse_time(text, unit);
     out.has_time = true;
@@ -166,9 +177,11 @@ struct RowSink::Impl {
     Fault fault{fmt::format("arrival `{}` {}", text, fault_text(t.fault)), ""};
     if (t.fault == TextFault::kSyntax && unit == TimeUnit::kUnknown &&
         parse_decimal_ns(text, TimeUnit::kS).fault == TextFault::kNone) {
-      fault.message = fmt::format("arrival `{}` has no unit that we know", text);
-      fault.hint = R"(say it: "columns": {"arrival": {"unit": "s"}} (ns, us, ms, s, wall))";
-    } else if (t.fault == TextFault::kSyntax && unit == TimeUnit::kWallClock) {
+      throw InputError(spec.file, fmt::format("line {}", row.line),
+                       fmt::format("arrival `{}` has no unit that we know", text),
+                       R"(say it: "columns": {"arrival": {"unit": "s"}} (ns, us, ms, s, wall))");
+    }
+    if (t.fault == TextFault::kSyntax && unit == TimeUnit::kWallClock) {
       fault.message = fmt::format("arrival `{}` is not a date and time", text);
       fault.hint = "like 2024-05-12 00:00:00.001163+00:00";
     } else if (t.fault == TextFault::kSyntax && text.find(':') != std::string_view::npos) {
@@ -245,7 +258,11 @@ struct RowSink::Impl {
     }
     const std::size_t full = static_cast<std::size_t>(out.input_tokens / block);
     const std::size_t all = full + (out.input_tokens % block != 0 ? 1 : 0);
-    if (row.hash_ids.size() != all && row.hash_ids.size() != full) {
+    // Our own files state their block size and may cover a part of the prompt; in others a wrong
+    // block size would silently change what is shared.
+    const bool partial_allowed =
+        account.format.starts_with("native-") && row.hash_ids.size() <= all;
+    if (row.hash_ids.size() != all && row.hash_ids.size() != full && !partial_allowed) {
       throw InputError(spec.file, fmt::format("line {}", row.line),
                        fmt::format("{} hash_ids for {} input tokens: {} tokens per id would be {}",
                                    row.hash_ids.size(), out.input_tokens, block, all),
@@ -322,10 +339,7 @@ struct RowSink::Impl {
         (in_session && spec.sessions == TraceFileSpec::Sessions::kClosed)) {
       return true;
     }
-    reject(row.line,
-           {"no arrival time", R"(a source can bring its own: "arrivals": {"process": "poisson", )"
-                               R"("rate": "5 req/s"})"},
-           "no arrival time");
+    reject(row.line, {"no arrival time", std::string(kOwnArrivals)}, "no arrival time");
     return false;
   }
 };

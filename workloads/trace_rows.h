@@ -31,7 +31,7 @@ struct RawRow {
 };
 
 /// Turns records into a Trace under the policies of a TraceFileSpec and keeps the account:
-/// rows read = kept + dropped by reason. Bad rows are collected (the first 20 are told) and thrown
+/// rows read = kept + dropped by reason. Bad rows are collected (the first 10 are told) and thrown
 /// together at the end, or dropped, as `on_bad_row` says.
 class RowSink {
  public:
@@ -52,6 +52,10 @@ class RowSink {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+/// What to do about a file without times.
+constexpr std::string_view kOwnArrivals =
+    R"(a source can bring its own: "arrivals": {"process": "poisson", "rate": "5 req/s"})";
 
 /// Adds `n` to the entry called `reason`, which is made when missing.
 void count(std::vector<std::pair<std::string, std::int64_t>>& entries, std::string_view reason,

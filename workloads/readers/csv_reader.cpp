@@ -121,8 +121,14 @@ Trace read_csv_trace(const TraceFileSpec& spec, TraceLines& lines, std::string f
     throw InputError(spec.file, where, "has no header line: its columns have no names",
                      "put one in front, like arrival_s,input_tokens,output_tokens");
   }
-  CsvRows rows(spec, header, map_columns(header, false, spec.format, spec.columns, spec.file),
-               block);
+  ColumnMap map = map_columns(header, false, spec.format, spec.columns, spec.file);
+  const bool timed =
+      map.has(TraceField::kArrival) || map.has(TraceField::kDelay) || map.has(TraceField::kFollows);
+  if (!timed && !spec.times_not_needed) {
+    throw InputError(spec.file, where, "has no column for arrival",
+                     fmt::format("it has: {}; {}", fmt::join(header, ", "), kOwnArrivals));
+  }
+  CsvRows rows(spec, header, std::move(map), block);
   while (lines.next(line)) rows.take(line, lines.number());
   return rows.finish();
 }

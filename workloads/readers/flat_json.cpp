@@ -1,5 +1,7 @@
 #include "workloads/readers/flat_json.h"
 
+#include <charconv>
+
 namespace medley {
 
 namespace {
@@ -90,21 +92,28 @@ bool FlatJson::value(Member& m) {
 }
 
 bool FlatJson::id_array(Member& m) {
+  constexpr int kSafeDigits = 19;  // 10^19 - 1 < 2^64
   m.ids_begin = static_cast<std::uint32_t>(ids_.size());
   ++at_;
   if (!take(']')) {
+    const char* at = at_;
     do {
-      blanks();
-      if (at_ == end_ || !is_digit(*at_)) return false;
+      while (at < end_ && (*at == ' ' || *at == '\t')) ++at;
+      const char* const first = at;
       std::uint64_t value = 0;
-      while (at_ < end_ && is_digit(*at_)) {
-        const auto digit = static_cast<std::uint64_t>(*at_ - '0');
-        if (value > (UINT64_MAX - digit) / 10) return false;
-        value = value * 10 + digit;
-        ++at_;
+      while (at < end_ && is_digit(*at) && at - first < kSafeDigits) {
+        value = value * 10 + static_cast<std::uint64_t>(*at++ - '0');
+      }
+      if (at == first || at == end_) return false;
+      if (is_digit(*at)) {  // the 20th
+        const auto [end, ec] = std::from_chars(first, end_, value);
+        if (ec != std::errc()) return false;
+        at = end;
       }
       ids_.push_back(value);
-    } while (take(','));
+      while (at < end_ && (*at == ' ' || *at == '\t')) ++at;
+    } while (at < end_ && *at == ',' && ++at);
+    at_ = at;
     if (!take(']')) return false;
   }
   m.ids_end = static_cast<std::uint32_t>(ids_.size());

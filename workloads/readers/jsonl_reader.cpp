@@ -146,9 +146,9 @@ class JsonRows {
           row_.set(TraceField::kArrival, "");
           row_.set(TraceField::kDelay, delay, TimeUnit::kNs);
         }
-        delay = next_delay;
       }
       sink_.take(row_);
+      delay = next_delay;
     }
   }
 
