@@ -26,10 +26,6 @@ Ramp ramp_of(const RampPrior& prior, double fraction, double rate) {
   return Ramp{fraction, rate * fraction * prior.ramp_time.value()};
 }
 
-bool has_kernels(OpClass c) {
-  return c != OpClass::kCollective && c != OpClass::kHost;
-}
-
 /// The peak that speaks for the device's matrix units, as a 16-bit rate.
 std::optional<FlopsPerSec> sixteen_bit_peak(const DeviceSpec& device) {
   for (const DType d : {DType::kBf16, DType::kFp16}) {
@@ -43,32 +39,52 @@ std::optional<FlopsPerSec> sixteen_bit_peak(const DeviceSpec& device) {
 }
 }  // namespace
 
+namespace {
+bool is_narrow(DType d) {
+  return bytes_of(d) < 1.5;
+}
+
+/// The fraction to assume for one op class and format; see fill_model_gaps.
+double assumed_fraction(const DeviceSpec& device, const KindPriors& kind, OpClass op_class,
+                        DType dtype) {
+  const auto& gemm = device.efficiency[index(OpClass::kGemm)].compute;
+  double fraction = kind.efficiency[index(op_class)]->compute.fraction;
+  for (const DType wide : {DType::kBf16, DType::kFp16}) {
+    const auto& own = gemm[index(wide)];
+    if (own.known()) fraction = std::min(fraction, own.value->fraction);
+  }
+  if (is_narrow(dtype)) fraction *= kind.narrow_formats.value;
+  const auto& own = gemm[index(dtype)];
+  return own.known() ? std::min(fraction, own.value->fraction) : fraction;
+}
+
+void fill_efficiency(DeviceSpec& device, const KindPriors& kind, OpClass op_class) {
+  const auto& prior = kind.efficiency[index(op_class)];
+  if (!prior) return;
+  const std::string what = fmt::format("{} {}", device.kind, to_string(op_class));
+  OpEfficiency& own = device.efficiency[index(op_class)];
+  for (int d = 0; d < kDTypes; ++d) {
+    const auto dtype = static_cast<DType>(d);
+    const auto& peak = device.peak[index(dtype)];
+    if (!peak.known()) continue;
+    assume(own.compute[index(dtype)],
+           ramp_of(prior->compute, assumed_fraction(device, kind, op_class, dtype),
+                   peak.value->value()),
+           what, prior->reason);
+  }
+  if (!device.memory_bandwidth.known()) return;
+  assume(own.memory,
+         ramp_of(prior->memory, prior->memory.fraction, device.memory_bandwidth.value->value()),
+         what, prior->reason);
+}
+}  // namespace
+
 void fill_model_gaps(DeviceSpec& device, const Priors& priors) {
   const KindPriors* kind = priors_for(device, priors);
   if (!kind) return;
-  for (int i = 0; i < kOpClasses; ++i) {
-    const auto op_class = static_cast<OpClass>(i);
-    const auto& prior = kind->efficiency[index(op_class)];
-    if (!has_kernels(op_class) || !prior) continue;
-    const std::string what = fmt::format("{} {}", device.kind, to_string(op_class));
-    OpEfficiency& own = device.efficiency[index(op_class)];
-    for (int d = 0; d < kDTypes; ++d) {
-      const auto dtype = static_cast<DType>(d);
-      if (!device.peak[index(dtype)].known()) continue;
-      // Gemm comes first in OpClass, so that no other class is assumed to beat a measured gemm.
-      const auto& gemm = device.efficiency[index(OpClass::kGemm)].compute[index(dtype)];
-      double fraction = prior->compute.fraction;
-      if (gemm.known()) fraction = std::min(fraction, gemm.value->fraction);
-      assume(own.compute[index(dtype)],
-             ramp_of(prior->compute, fraction, device.peak[index(dtype)].value->value()), what,
-             prior->reason);
-    }
-    if (device.memory_bandwidth.known()) {
-      assume(own.memory,
-             ramp_of(prior->memory, prior->memory.fraction, device.memory_bandwidth.value->value()),
-             what, prior->reason);
-    }
-  }
+  // Gemm first (it is the first class), so that no other class is assumed to beat it. Within gemm
+  // the 16-bit formats precede the narrow ones that follow from them.
+  for (int i = 0; i < kOpClasses; ++i) fill_efficiency(device, *kind, static_cast<OpClass>(i));
   const auto fill = [&](auto& into, const auto& prior, const char* what) {
     assume(into, prior.value, device.kind + " " + what, prior.reason);
   };

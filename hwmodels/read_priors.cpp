@@ -51,6 +51,7 @@ KindPriors read_kind(ObjectReader& reader) {
     kind.efficiency[index(*parse_op_class(name))] = prior;
   }
   efficiency.finish();
+  kind.narrow_formats = number(reader, "narrow_formats", Range{Range::positive().min, 1.0});
   kind.launch_stream = quantity<Seconds>(reader, "launch_stream");
   kind.launch_graph = quantity<Seconds>(reader, "launch_graph");
   kind.clock_min = number(reader, "clock_min", Range{Range::positive().min, 1.0});

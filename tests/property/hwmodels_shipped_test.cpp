@@ -80,6 +80,7 @@ TEST_CASE("shipped devices obey the order of nature") {
     // Idle states are ordered where known, none above the limit.
     const PowerSpec& p = d->power;
     if (p.deep_idle.known() && p.context_idle.known()) CHECK(*p.deep_idle <= *p.context_idle);
+    if (p.context_idle.known() && p.active_floor.known()) CHECK(*p.context_idle <= *p.active_floor);
     if (p.active_floor.known() && p.limit.known()) CHECK(*p.active_floor < *p.limit);
     // A device can run its memory at full rate within its limit.
     if (p.active_floor.known() && p.energy_per_byte.known() && p.limit.known() &&
