@@ -102,10 +102,12 @@ double table_time(const AllReduceTable& table, const Fabric& f, double payload) 
 }
 
 /// The table to use for `ranks`: its own, else the next larger group, else the largest.
-const AllReduceTable* choose_table(const NodeSpec& node, int ranks) {
+const AllReduceTable* choose_table(const NodeSpec& node, int ranks, bool in_graph) {
+  bool have_mode = false;
+  for (const AllReduceTable& t : node.all_reduce) have_mode = have_mode || t.in_graph == in_graph;
   const AllReduceTable* best = nullptr;
   for (const AllReduceTable& t : node.all_reduce) {
-    if (t.points.empty() || t.ranks < 2) continue;
+    if (t.points.empty() || t.ranks < 2 || (have_mode && t.in_graph != in_graph)) continue;
     if (!best) {
       best = &t;
     } else if (best->ranks < ranks ? t.ranks > best->ranks
@@ -144,11 +146,11 @@ void check(const NodeSpec& node, int ranks, Bytes payload) {
 }  // namespace
 
 CollectiveTime all_reduce_time(const Catalog& catalog, const NodeSpec& node, int ranks,
-                               Bytes payload) {
+                               Bytes payload, bool in_graph) {
   check(node, ranks, payload);
   if (ranks == 1) return {Seconds(0.0), Provenance::kMeasured, "one rank"};
   const Fabric f = fabric_of(catalog, node);
-  if (const AllReduceTable* table = choose_table(node, ranks)) {
+  if (const AllReduceTable* table = choose_table(node, ranks, in_graph)) {
     return from_table(*table, f, ranks, payload.value());
   }
   return {Seconds(ring_alpha(f, ranks) + ring_beta(f, ranks) * payload.value()), f.provenance,

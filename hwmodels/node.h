@@ -28,6 +28,7 @@ struct AllReducePoint {
 };
 struct AllReduceTable {
   int ranks = 0;
+  bool in_graph = false;               ///< measured inside a captured graph, without host launches
   std::vector<AllReducePoint> points;  ///< ascending payload, times non-decreasing
   Provenance provenance = Provenance::kMeasured;
   std::string source;
@@ -69,7 +70,10 @@ struct NodeSpec {
 ///     its bus bandwidth; below the smallest the ring's bandwidth term shrinks with the payload,
 ///     never below the ring's latency term nor above the point's time;
 ///   table for another rank count R: its latency part t(0) scaled by log2(ranks)/log2(R), the rest
-///     by the ring's bandwidth terms, beta(ranks)/beta(R) (class derived).
+///     by the ring's bandwidth terms, beta(ranks)/beta(R) (class derived). The next larger table is
+///     taken, else the largest.
+/// Tables of the wanted launch mode go first: the launch of a collective from the host costs tens
+/// of microseconds, which a captured graph saves. Without such a table the other mode's serve.
 /// Valid: ranks within one node. Law: non-decreasing in payload; 0 for one rank.
 /// Throws InputError where a link's rate is unknown or the node has no fabric.
 struct CollectiveTime {
@@ -79,7 +83,7 @@ struct CollectiveTime {
 };
 class Catalog;
 CollectiveTime all_reduce_time(const Catalog& catalog, const NodeSpec& node, int ranks,
-                               Bytes payload);
+                               Bytes payload, bool in_graph = true);
 /// Point to point inside the node: latency + payload / achieved bandwidth of one pair.
 CollectiveTime send_time(const Catalog& catalog, const NodeSpec& node, Bytes payload);
 /// All-to-all of `payload` bytes held per rank (expert parallel dispatch or combine):

@@ -44,6 +44,7 @@ void read_all_reduce(ObjectReader& reader, SourcedReader& sourced, NodeSpec& nod
   reader.each_element("all_reduce", [&](std::size_t, ObjectReader entry) {
     AllReduceTable table;
     table.ranks = static_cast<int>(entry.integer("ranks", 2, kMostDevices));
+    table.in_graph = entry.choice("launch", {"stream", "graph"}) == "graph";
     Sourced<int> citation;
     sourced.cite(entry, citation);
     table.source = citation.source;

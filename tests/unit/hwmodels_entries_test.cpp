@@ -41,7 +41,7 @@ const std::string kNode = R"({
   "sources": {"page": "the data sheet"},
   "fabric": {"kind": "mesh", "link": "wire",
              "bandwidth": {"value": "90 GB/s", "class": "datasheet", "source": "page"}},
-  "all_reduce": [{"ranks": 4, "class": "measured", "source": "page", "points": [
+  "all_reduce": [{"ranks": 4, "launch": "graph", "class": "measured", "source": "page", "points": [
     {"payload": "1 MB", "time": "30 us"}, {"payload": "2 MB", "time": "50 us"}]}],
   "host": {"link": "PCIe 4.0 x16", "cpu": "EPYC 7763", "cpus": 2},
   "power": {"psu_efficiency": {"value": 0.9, "class": "assumed", "source": "page"}}
@@ -218,6 +218,8 @@ TEST_CASE("each kind of broken node entry names file and place") {
                     "ascend"},
                    {"a table of one rank", R"("ranks": 4)", R"("ranks": 1)", "/all_reduce/0/ranks",
                     "must be between 2"},
+                   {"launch mode left out", R"("launch": "graph", )", "", "/all_reduce/0/launch",
+                    "missing required key"},
                    {"time in bytes", R"("50 us")", R"("50 MB")", "/all_reduce/0/points/1/time",
                     "unknown unit"},
                    {"CPUs without a type", R"("cpu": "EPYC 7763", )", "", "/host/cpu",
