@@ -151,7 +151,8 @@ void Replica::start_decodes(Lane& lane) {
   pass_windows(lane);
   ensure_line(lane);
   if (config_.fast_forward) {
-    lane.run_steps = run_limit(lane);
+    // A step that preempted admits nobody; the next one may.
+    lane.run_steps = preempted_now_ ? 1 : run_limit(lane);
   } else {
     lane.run_steps = 1;
     lane.cost = model_.step_at_clock(features(lane), static_cast<double>(max_context(lane)),
