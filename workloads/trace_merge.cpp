@@ -135,10 +135,11 @@ void reblock(Trace& trace, std::int32_t block) {
     throw InputError("", "", "prefix ids of the sources do not fit one block size",
                      R"(set "prefix_ids": "ignore" for one of them)");
   }
+  constexpr std::uint64_t kPart = std::uint64_t{1} << 32;  // no salt of a source or copy
   std::vector<std::uint64_t> ids;
   ids.reserve(trace.hash_ids.size() * parts);
   for (const std::uint64_t id : trace.hash_ids) {
-    for (std::uint64_t p = 0; p < parts; ++p) ids.push_back(derived_id(id, p + 1));
+    for (std::uint64_t p = 0; p < parts; ++p) ids.push_back(derived_id(id, kPart + p));
   }
   trace.hash_ids = std::move(ids);
   trace.hash_block_tokens = block;

@@ -1,5 +1,3 @@
-#include <zlib.h>
-
 #include "sim/core/text_file.h"
 #include "tests/support/traces.h"
 
