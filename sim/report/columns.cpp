@@ -1,0 +1,227 @@
+#include "sim/report/columns.h"
+
+namespace medley {
+
+namespace {
+constexpr std::string_view kRequests = "requests.csv";
+constexpr std::string_view kSummary = "summary.csv";
+constexpr std::string_view kDevices = "devices.csv";
+constexpr std::string_view kEnergy = "energy.csv";
+constexpr std::string_view kSeries = "timeseries.csv";
+}  // namespace
+
+const std::vector<ColumnInfo>& report_columns() {
+  static const std::vector<ColumnInfo> kAll = {
+      {kRequests, "request_id", "",
+       "row of the request in its source, from 0 (several sources: numbered on)"},
+      {kRequests, "session_id", "", "session it belongs to; blank for single requests"},
+      {kRequests, "turn", "1", "turn within the session, from 0"},
+      {kRequests, "tenant", "", "tenant the workload names"},
+      {kRequests, "slo_class", "", "class whose objectives apply"},
+      {kRequests, "model", "", "model asked for"},
+      {kRequests, "pool", "", "pool that served it; blank when none did"},
+      {kRequests, "replica", "", "replica within the pool, from 0"},
+      {kRequests, "arrival_s", "s", "arrival, from the start of the run"},
+      {kRequests, "queue_s", "s", "first admitted to a batch - arrival"},
+      {kRequests, "prefill_s", "s", "first token - first admitted"},
+      {kRequests, "kv_transfer_s", "s",
+       "moving its KV cache between replicas; 0 where prefill and decode share one"},
+      {kRequests, "ttft_s", "s", "first token - arrival"},
+      {kRequests, "tpot_s", "s", "(last token - first token) / (output_tokens - 1); blank for 1"},
+      {kRequests, "e2e_s", "s", "last token - arrival"},
+      {kRequests, "input_tokens", "token", "prompt length"},
+      {kRequests, "cached_tokens", "token", "prompt tokens found in the prefix cache at admission"},
+      {kRequests, "output_tokens", "token", "tokens produced (by the end of the run)"},
+      {kRequests, "preemptions", "1", "times it lost its KV blocks and was recomputed"},
+      {kRequests, "finish_reason", "",
+       "finished, rejected_too_long, rejected_never_fits, rejected_no_model or unfinished"},
+      {kRequests, "slo_met", "",
+       "true, false, or blank: no objectives, or unfinished and not yet late"},
+      {kRequests, "energy_j", "J",
+       "device energy attributed: own attention, and equal shares per token of weights, matrix "
+       "work "
+       "and active floor; idle is not attributed"},
+      {kRequests, "cost_usd", "USD",
+       "part of the pool's cost over the whole run, idle time included, in proportion to energy_j "
+       "(to tokens where power is unknown)"},
+
+      {kSummary, "scope", "", "fleet, pool, model, slo_class or tenant"},
+      {kSummary, "name", "", "which one"},
+      {kSummary, "metric", "", "see the metrics below"},
+      {kSummary, "unit", "", "unit of all values in the row"},
+      {kSummary, "count", "1", "observations behind the row"},
+      {kSummary, "mean", "row", "mean, or the value itself for a single number"},
+      {kSummary, "std", "row", "standard deviation (population)"},
+      {kSummary, "min", "row", "smallest"},
+      {kSummary, "p50", "row", "median; percentiles interpolate linearly between order statistics"},
+      {kSummary, "p90", "row", "90th percentile"},
+      {kSummary, "p95", "row", "95th percentile"},
+      {kSummary, "p99", "row", "99th percentile"},
+      {kSummary, "max", "row", "largest"},
+      {kSummary, "lo90", "row",
+       "lower end of the 90 % confidence interval of the mean (20 batch means in order of arrival; "
+       "blank below 200 observations)"},
+      {kSummary, "hi90", "row", "upper end"},
+      {kSummary, "status", "",
+       "ok, saturated, inconclusive (the run is too short to say), empty (nothing to count), or "
+       "missing:<field> with blank values"},
+
+      {kDevices, "node_group", "", "group of the cluster"},
+      {kDevices, "node", "", "node within the group, from 0"},
+      {kDevices, "device", "", "device within the node, from 0"},
+      {kDevices, "device_type", "", "catalogue name"},
+      {kDevices, "pool", "", "pool it serves; blank: none"},
+      {kDevices, "replica", "", "replica within the pool"},
+      {kDevices, "busy_s", "s", "time in steps (a pipeline stage: its share of them)"},
+      {kDevices, "utilization", "1", "busy_s over the run"},
+      {kDevices, "energy_active_j", "J", "while in steps"},
+      {kDevices, "energy_idle_j", "J", "model loaded, no step: context idle"},
+      {kDevices, "energy_deep_idle_j", "J", "devices of no pool"},
+      {kDevices, "energy_j", "J", "sum of the three"},
+      {kDevices, "mean_w", "W", "energy_j over the run"},
+      {kDevices, "mfu", "1", "flops over datasheet peak while busy"},
+      {kDevices, "bandwidth_utilization", "1",
+       "memory traffic over datasheet bandwidth while busy"},
+      {kDevices, "limited_s", "s", "busy time with the clock lowered by the power limit"},
+      {kDevices, "cost_usd", "USD", "its share of the node's rent or amortised price"},
+      {kDevices, "power_class", "", "weakest provenance among its power numbers"},
+      {kDevices, "status", "", "ok, or missing:<field> with blank energy"},
+
+      {kEnergy, "start_s", "s", "begin of the interval"},
+      {kEnergy, "end_s", "s", "end of the interval"},
+      {kEnergy, "scope", "",
+       "site (all nodes x PUE), node (AC: devices and overhead through the power supplies) or pool "
+       "(its devices, DC)"},
+      {kEnergy, "name", "", "pool, or <group>/<node>"},
+      {kEnergy, "energy_j", "J", "energy in the interval"},
+      {kEnergy, "mean_w", "W", "mean power"},
+      {kEnergy, "peak_1s_w", "W", "highest mean over 1 s that ends in the interval"},
+      {kEnergy, "peak_60s_w", "W", "the same over 60 s; blank until 60 s have passed"},
+      {kEnergy, "limit_w", "W", "sum of the devices' power limits (pool)"},
+      {kEnergy, "time_at_limit_s", "s",
+       "device-mean time with the clock lowered by the limit (pool)"},
+
+      {kSeries, "t_s", "s", "instant of the sample"},
+      {kSeries, "pool", "", "pool"},
+      {kSeries, "running", "request", "in a batch"},
+      {kSeries, "waiting", "request", "queued at the replicas"},
+      {kSeries, "kv_cache_pct", "%", "KV blocks in use"},
+      {kSeries, "prompt_tok_s", "token/s", "prompt tokens computed since the last sample"},
+      {kSeries, "gen_tok_s", "token/s", "output tokens since the last sample"},
+      {kSeries, "power_w", "W", "mean device power since the last sample"},
+  };
+  return kAll;
+}
+
+const std::vector<MetricInfo>& report_metrics() {
+  static const std::vector<MetricInfo> kAll = {
+      {"duration", "s", false, "length of the measured window; rates are per second of it"},
+      {"num_requests", "request", false, "arrived in the window"},
+      {"completed", "request", false, "of those, finished"},
+      {"rejected", "request", false, "of those, refused: never fit, too long, or no such model"},
+      {"unfinished", "request", false, "of those, still waiting or running when the run ended"},
+      {"total_input_tokens", "token", false, "prompt tokens of completed requests"},
+      {"total_output_tokens", "token", false, "output tokens of completed requests"},
+      {"prefix_cache_hit_rate", "1", false, "cached over prompt tokens of admitted requests"},
+      {"preemptions", "1", false, "evictions with recomputation"},
+      {"request_throughput", "request/s", false, "completions in the window per second"},
+      {"request_goodput", "request/s", false,
+       "completions in the window that met every objective they have, per second; empty where no "
+       "class has any"},
+      {"output_throughput", "token/s", false, "output tokens produced in the window per second"},
+      {"total_token_throughput", "token/s", false, "prompt and output tokens in it per second"},
+      {"slo_attainment", "1", false, "met every objective, of those that are decided"},
+      {"slo_attainment_ttft", "1", false, "completed requests within the TTFT objective"},
+      {"slo_attainment_tpot", "1", false, "completed requests within the TPOT objective"},
+      {"slo_attainment_e2el", "1", false, "completed requests within the end-to-end objective"},
+      {"ttft", "s", true, "time to first token: first token - arrival"},
+      {"tpot", "s", true, "time per output token: (last - first) / (output - 1)"},
+      {"itl", "s", true,
+       "gaps between consecutive tokens of a request; whole run, quantiles within 0.27 %"},
+      {"e2el", "s", true, "end-to-end latency: last token - arrival"},
+      {"queue", "s", true, "admission - arrival"},
+      {"prefill", "s", true, "first token - admission"},
+      {"input_tokens", "token", true, "prompt length of completed requests"},
+      {"output_tokens", "token", true, "output length of completed requests"},
+      {"request_energy", "J", true, "device energy attributed to a completed request"},
+      {"request_cost", "USD", true, "cost_usd of a completed request"},
+      {"devices", "1", false, "devices (fleet: of the cluster, unassigned ones included)"},
+      {"replicas", "1", false, "replicas"},
+      {"utilization", "1", false, "device time in steps over device time of the run"},
+      {"mfu", "1", false, "flops over datasheet peak while busy"},
+      {"bandwidth_utilization", "1", false, "memory traffic over datasheet bandwidth while busy"},
+      {"limited_share", "1", false, "share of busy time with the clock lowered by the power limit"},
+      {"mean_running", "request", false, "mean of the samples in the window"},
+      {"mean_waiting", "request", false, "mean of the samples in the window"},
+      {"mean_kv_cache_usage", "1", false, "mean share of KV blocks in use"},
+      {"peak_kv_cache_usage", "1", false, "highest share of KV blocks in use on any replica"},
+      {"energy_devices", "J", false, "devices in the window, DC"},
+      {"energy_it", "J", false,
+       "devices with their share of node overhead, AC; spare devices of a node are shared by those "
+       "in use"},
+      {"energy_site", "J", false, "energy_it x PUE"},
+      {"mean_power_devices", "W", false, "energy_devices per second"},
+      {"mean_power_site", "W", false, "energy_site per second"},
+      {"energy_per_output_token_devices", "J/token", false, "energy_devices per output token"},
+      {"energy_per_output_token", "J/token", false, "energy_site per output token"},
+      {"cost", "USD", false,
+       "rent of the nodes (share of assigned devices), or capex over the amortisation time plus "
+       "electricity"},
+      {"cost_per_million_output_tokens", "USD", false, "cost per million output tokens"},
+      {"cost_per_million_tokens", "USD", false, "cost per million prompt and output tokens"},
+      {"electricity_cost", "USD", false, "energy_site x price.energy (part of cost when owned)"},
+      {"carbon", "gCO2", false, "energy_site x price.carbon_intensity"},
+      {"carbon_per_million_output_tokens", "gCO2", false, "carbon per million output tokens"},
+      {"time_share_measured", "1", false, "busy time whose weakest number is measured"},
+      {"energy_share_measured", "1", false, "device energy whose weakest number is measured"},
+      {"time_share_datasheet", "1", false, "busy time resting on data sheets"},
+      {"energy_share_datasheet", "1", false, "device energy resting on data sheets"},
+      {"time_share_derived", "1", false, "busy time resting on derived numbers"},
+      {"energy_share_derived", "1", false, "device energy resting on derived numbers"},
+      {"time_share_assumed", "1", false, "busy time resting on assumed numbers"},
+      {"energy_share_assumed", "1", false, "device energy resting on assumed numbers"},
+  };
+  return kAll;
+}
+
+const MetricInfo* find_metric(std::string_view metric) {
+  for (const MetricInfo& m : report_metrics()) {
+    if (m.metric == metric) return &m;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> metric_names() {
+  std::vector<std::string> all;
+  for (const MetricInfo& m : report_metrics()) all.emplace_back(m.metric);
+  return all;
+}
+
+const std::vector<ReportFile>& report_files() {
+  static const std::vector<ReportFile> kAll = {
+      {"manifest.json", "medley.manifest/1",
+       "what ran and what it rests on: resolved scenario, versions, seed, fingerprint, imports, "
+       "memory, provenance, warnings, missing values"},
+      {"summary.json", "medley.summary/1", "metrics under the keys of vLLM's serving benchmark"},
+      {"summary.csv", "medley.summary_csv/1", "every metric of every scope, one per row"},
+      {"requests.csv", "medley.requests/1", "one row per request, in order of arrival"},
+      {"requests.csv.gz", "medley.requests/1", "the same above a million rows"},
+      {"devices.csv", "medley.devices/1", "one row per device"},
+      {"energy.csv", "medley.energy/1", "energy and power per interval"},
+      {"timeseries.csv", "medley.timeseries/1", "load and power of every pool over time"},
+      {"trace.json", "medley.trace/1", "steps as a Chrome trace, for Perfetto"},
+      {"columns.json", "medley.columns/1", "this list of columns and metrics"},
+  };
+  return kAll;
+}
+
+const std::vector<std::string>& report_file_names() {
+  static const std::vector<std::string> kNames = [] {
+    std::vector<std::string> names;
+    for (const ReportFile& f : report_files()) names.emplace_back(f.name);
+    return names;
+  }();
+  return kNames;
+}
+
+}  // namespace medley

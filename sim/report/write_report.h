@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+
+#include "sim/report/analysis.h"
+
+namespace medley {
+
+/// Writes the whole report of a run (results/README.md lists its files) into `directory`, which
+/// appears complete or not at all (OutputDirectory). What is written follows Scenario::report.
+/// Throws InputError for a refused target and std::runtime_error when the disk says no.
+void write_report(const Analysis& analysis, const std::string& directory, bool overwrite);
+
+}  // namespace medley
