@@ -1,9 +1,11 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <cctype>
+#include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <set>
+#include <sstream>
 #include <string>
 
 #include "hwmodels/catalog.h"
@@ -109,6 +111,33 @@ TEST_CASE("a file must be named after its entry") {
     CHECK(error.problems()[0].pointer == "/name");
     CHECK(error.problems()[0].hint == "name the file my-card-plus.json");
   }
+}
+
+TEST_CASE("the entry shown in the README is a valid one") {
+  std::ifstream page(std::string(MEDLEY_SOURCE_DIR) + "/hwmodels/README.md");
+  std::stringstream whole;
+  whole << page.rdbuf();
+  const std::string text = whole.str();
+  const auto begin = text.find("```json\n");
+  REQUIRE(begin != std::string::npos);
+  const auto end = text.find("```", begin + 8);
+  const ScratchDirectory scratch;
+  scratch.write("devices/my-card.json", text.substr(begin + 8, end - begin - 8));
+  const Catalog catalog({scratch.path()});
+  CHECK(catalog.device("mycard").power.limit.known());
+}
+
+TEST_CASE("the measured vLLM run leaves the KV blocks it left") {
+  // Llama-3.1-8B in bf16 on an RTX 4090, utilization 0.9, 2,048 batched tokens of 4,096 hidden:
+  // 0.9 x 25,250,627,584 - 16,060,522,496 (weights) - reserve, over 16 x 131,072 B per block.
+  const Catalog catalog({});
+  const BackendSpec& vllm = catalog.backend("vllm-2026");
+  const double reserve =
+      vllm.context_reserve.value->value() + *vllm.activation_factor * 2048.0 * 4096.0 * 2.0;
+  const double kv =
+      *vllm.memory_utilization * catalog.device("RTX 4090").memory_capacity.value->value() -
+      16060522496.0 - reserve;
+  CHECK(std::floor(kv / (16.0 * 131072.0)) == 2588.0);
 }
 
 TEST_CASE("a directory without entries is refused") {
