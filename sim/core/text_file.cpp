@@ -18,6 +18,7 @@ namespace medley {
 
 namespace {
 constexpr std::size_t kChunk = std::size_t{1} << 18;
+constexpr std::size_t kFirstStep = std::size_t{1} << 13;  // most files read whole are small
 constexpr std::string_view kBom = "\xef\xbb\xbf";
 
 struct CloseFile {
@@ -32,7 +33,7 @@ std::string os_reason() {
 /// The bytes of a file, inflated when it starts like gzip (members may follow one another).
 class ByteSource {
  public:
-  explicit ByteSource(std::string path) : path_(std::move(path)), raw_(kChunk) {
+  explicit ByteSource(std::string path) : path_(std::move(path)), raw_(new unsigned char[kChunk]) {
     std::error_code ignored;
     if (std::filesystem::is_directory(path_, ignored)) {
       throw InputError(path_, "", "is a directory, not a file");
@@ -53,7 +54,7 @@ class ByteSource {
     if (gzip_) return read_gzip(out, size);
     if (left_ == 0) refill();
     const std::size_t n = std::min(size, left_);
-    std::memcpy(out, raw_.data() + at_, n);
+    std::memcpy(out, raw_.get() + at_, n);
     at_ += n;
     left_ -= n;
     return n;
@@ -62,7 +63,7 @@ class ByteSource {
  private:
   void refill() {
     at_ = 0;
-    left_ = std::fread(raw_.data(), 1, raw_.size(), file_.get());
+    left_ = std::fread(raw_.get(), 1, kChunk, file_.get());
     if (left_ == 0 && std::ferror(file_.get())) {
       throw InputError(path_, "", "cannot read: " + os_reason());
     }
@@ -94,7 +95,7 @@ class ByteSource {
   }
 
   void inflate_some() {
-    z_.next_in = raw_.data() + at_;
+    z_.next_in = raw_.get() + at_;
     z_.avail_in = static_cast<uInt>(left_);
     const int status = inflate(&z_, Z_NO_FLUSH);
     at_ += left_ - z_.avail_in;
@@ -110,7 +111,7 @@ class ByteSource {
 
   std::string path_;
   File file_;
-  std::vector<unsigned char> raw_;
+  std::unique_ptr<unsigned char[]> raw_;  ///< not cleared: most files are far smaller
   std::size_t at_ = 0;
   std::size_t left_ = 0;
   z_stream z_{};
@@ -196,10 +197,10 @@ std::int64_t LineReader::line_number() const {
 std::string read_file(const std::string& path, std::size_t max_bytes) {
   ByteSource source(path);
   std::string text;
-  while (true) {
+  for (std::size_t step = kFirstStep;; step = std::min(2 * step, kChunk)) {
     const std::size_t old = text.size();
-    text.resize(old + kChunk);
-    const std::size_t n = source.read(text.data() + old, kChunk);
+    text.resize(old + step);
+    const std::size_t n = source.read(text.data() + old, step);
     text.resize(old + n);
     if (n == 0) return text;
     if (text.size() > max_bytes) {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "doctest/doctest.h"
+#include <doctest/doctest.h>
 #include "sim/core/error.h"
 #include "sim/core/json_reader.h"
 #include "tests/support/scratch_directory.h"

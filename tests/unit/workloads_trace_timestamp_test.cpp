@@ -1,4 +1,4 @@
-#include "doctest/doctest.h"
+#include <doctest/doctest.h>
 #include "workloads/timestamp.h"
 
 using namespace medley;
