@@ -39,6 +39,14 @@ nlohmann::json without_comments(const Json& value) {
   return out;
 }
 
+bool names_folder(const std::string& name) {
+  constexpr std::size_t kLongest = 100;
+  constexpr const char* kLetters =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
+  return !name.empty() && name.size() <= kLongest && name[0] != '.' &&
+         name.find_first_not_of(kLetters) == std::string::npos;
+}
+
 std::vector<std::string> directories(ResolvingReader& root, std::string_view key,
                                      const std::string& folder,
                                      const std::vector<std::string>& more) {
@@ -92,9 +100,11 @@ class Loader {
     ResolvingReader root(ObjectReader(*document_.root, options_.path, "", problems_), resolved_,
                          problems_);
     read_general(root);
+    const std::size_t before = problems_.size();
     const auto catalog_dirs = directories(root, "catalog", folder_, options_.catalog_dirs);
     std::vector<std::string> zoo_dirs = directories(root, "zoo", folder_, options_.model_dirs);
-    throw_problems();  // nothing can be looked up in a folder that is not there
+    // Nothing can be looked up in a folder that is not there.
+    if (problems_.size() > before) throw_problems();
     const std::string shipped = shipped_data_directory();
     zoo_dirs.insert(zoo_dirs.begin(), (fs::path(shipped) / "workloads" / "zoo").string());
     loaded_.catalog = std::make_unique<Catalog>(catalog_dirs);
@@ -119,9 +129,9 @@ class Loader {
     root.in().choice("schema", {"medley.scenario/1"});
     root.set("schema", "medley.scenario/1");
     s.name = root.text_or("name", fs::path(options_.path).stem().string());
-    if (s.name.empty() || s.name.find_first_of("/\\") != std::string::npos) {
+    if (!names_folder(s.name)) {
       root.problem("name", fmt::format("\"{}\" cannot name a result folder", s.name),
-                   "letters, digits, '-' and '_'");
+                   "letters, digits, '-', '_' and '.', at most 100, not starting with '.'");
     }
     s.seed = static_cast<std::uint64_t>(root.integer_or("seed", 1, 0, INT64_MAX));
     s.assume_missing = root.in().boolean_or("assume_missing", false) || options_.assume_missing;

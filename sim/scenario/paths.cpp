@@ -58,9 +58,16 @@ std::string resolve_path(const std::string& folder, const std::string& name) {
   return (fs::path(folder) / name).lexically_normal().string();
 }
 
+namespace {
+/// An empty folder is the current one.
+fs::path folder(const std::string& text) {
+  return text.empty() ? fs::path(".") : fs::path(text);
+}
+}  // namespace
+
 std::string rebase_path(const std::string& path, const std::string& from, const std::string& to) {
-  const fs::path full = fs::weakly_canonical(fs::absolute(fs::path(from) / path));
-  return full.lexically_relative(fs::weakly_canonical(fs::absolute(fs::path(to)))).generic_string();
+  const fs::path full = fs::weakly_canonical(fs::absolute(folder(from) / path));
+  return full.lexically_relative(fs::weakly_canonical(fs::absolute(folder(to)))).generic_string();
 }
 
 void each_path(Json& root, const Visit& visit) {

@@ -220,7 +220,7 @@ bool read_names(ResolvingReader& pool, PoolSpec& spec, const std::vector<NodeGro
                                   [&](const NodeGroup& g) { return g.name == node; });
   bool known = group != groups.end();
   spec.node_group = static_cast<std::size_t>(group - groups.begin());
-  if (!known && !node.empty()) {
+  if (!known && !node.empty() && !groups.empty()) {
     pool.problem("node", fmt::format("the cluster has no node group \"{}\"", node),
                  node_names(groups, node));
   }

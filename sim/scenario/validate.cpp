@@ -43,8 +43,8 @@ void check_devices(const Scenario& scenario, std::size_t g, const Placement& pla
   const std::string pointer = one ? pool_pointer(*only, "replicas") : group_pointer(group, "count");
   if (needed > there) {
     problems.add(scenario.file, pointer,
-                 fmt::format("{} {} needs {} devices of node group \"{}\", which has {} x {} = {}",
-                             one ? "pool" : "together pools", fmt::join(asked, ", "), needed,
+                 fmt::format("{} {} {} devices of node group \"{}\", which has {} x {} = {}",
+                             fmt::join(asked, " and "), one ? "needs" : "together need", needed,
                              group.name, group.count, group.type.devices, there),
                  fmt::format("--set cluster.nodes.{}.count={}, or fewer replicas", group.name,
                              (needed + group.type.devices - 1) / group.type.devices));
