@@ -7,8 +7,6 @@
 #include <limits>
 
 #include "sim/core/error.h"
-#include "sim/core/text_file.h"
-#include "workloads/trace_link.h"
 
 namespace medley {
 
@@ -90,9 +88,7 @@ class Generator {
         think_(seed, source + "/think"),
         user_think_(seed, source + "/user-think"),
         prefix_(seed, source + "/prefix"),
-        times_(spec.arrivals, seed, source + "/arrivals"),
-        group_salt_(fnv1a(source + "/group")),
-        session_salt_(fnv1a(source + "/session")) {}
+        times_(spec.arrivals, seed, source + "/arrivals") {}
 
   Trace run() {
     trace_.models = trace_.classes = trace_.tenants = {"default"};
@@ -141,7 +137,7 @@ class Generator {
       group.blocks = static_cast<std::uint32_t>(group.tokens / block);
       group.ids_begin = next_id_index();
       for (std::uint32_t i = 0; i < group.blocks; ++i) {
-        trace_.hash_ids.push_back(derived_id(static_cast<std::uint64_t>(g) << 32 | i, group_salt_));
+        add_id(trace_.hash_ids.size());
       }
       groups_.push_back(group);
     }
@@ -156,6 +152,9 @@ class Generator {
     }
     return static_cast<std::uint32_t>(trace_.hash_ids.size());
   }
+
+  /// An id of its own is its index: consecutive, so that files of them stay small.
+  void add_id(std::uint64_t id) { trace_.hash_ids.push_back(id); }
 
   const Group* pick_group() {
     if (!popularity_) return nullptr;
@@ -195,7 +194,7 @@ class Generator {
       r.session = session;
       r.turn = static_cast<std::uint16_t>(std::min<std::int64_t>(turn, UINT16_MAX));
       r.hash_begin = ids_begin;
-      r.hash_count = extend_ids(group, session, ids_begin, r.input_tokens);
+      r.hash_count = extend_ids(group, ids_begin, r.input_tokens);
       if (!first) pause = s.think_time.sample(think_);
       previous = add(r, first ? start : SimTime::max(), previous, pause);
     }
@@ -203,15 +202,12 @@ class Generator {
   }
 
   /// Makes the session's stream of ids cover `tokens`; returns how many that takes.
-  std::uint32_t extend_ids(const Group* group, std::uint32_t session, std::uint32_t begin,
-                           std::int32_t tokens) {
+  std::uint32_t extend_ids(const Group* group, std::uint32_t begin, std::int32_t tokens) {
     const std::int32_t block = spec_.hash_block_tokens;
     const auto blocks = static_cast<std::uint32_t>((std::int64_t{tokens} + block - 1) / block);
     const std::uint32_t shared = group != nullptr ? group->blocks : 0;
     for (auto i = next_id_index() - begin; i < blocks; ++i) {
-      trace_.hash_ids.push_back(
-          i < shared ? trace_.hash_ids[group->ids_begin + i]
-                     : derived_id(static_cast<std::uint64_t>(session) << 32 | i, session_salt_));
+      add_id(i < shared ? trace_.hash_ids[group->ids_begin + i] : trace_.hash_ids.size());
     }
     return blocks;
   }
@@ -268,7 +264,6 @@ class Generator {
   const std::string& source_;
   Rng input_, output_, turns_, think_, user_think_, prefix_;
   ArrivalTimes times_;
-  std::uint64_t group_salt_, session_salt_;
   std::vector<Group> groups_;
   std::optional<Zipf> popularity_;
   std::vector<Request> made_;

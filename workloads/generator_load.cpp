@@ -170,6 +170,7 @@ SessionSpec load_session(ObjectReader r, const SearchDirs& dirs) {
   SessionSpec s;
   s.turns = load_distribution(r, "turns", Measure::kCount, dirs);
   s.think_time = load_distribution(r, "think_time", Measure::kSeconds, dirs);
+  r.raw("first_input_tokens");  // known though absent
   if (r.has("first_input_tokens")) {
     s.first_input_tokens = load_distribution(r, "first_input_tokens", Measure::kCount, dirs);
   }

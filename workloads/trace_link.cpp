@@ -151,7 +151,7 @@ class Linker {
     }
     const std::int32_t block =
         spec_.hash_block_tokens != 0 ? spec_.hash_block_tokens : kSessionBlock;
-    if (spec_.use_prefix_ids) make_session_ids(trace_, block, fnv1a(spec_.file));
+    if (spec_.use_prefix_ids) make_session_ids(trace_, block);
   }
 
   static constexpr std::int64_t kSecond = 1'000'000'000;
@@ -185,7 +185,7 @@ std::uint64_t prefix_group_id(std::string_view group, std::size_t index) {
   return derived_id(index, fnv1a(group));
 }
 
-void make_session_ids(Trace& trace, std::int32_t block, std::uint64_t salt) {
+void make_session_ids(Trace& trace, std::int32_t block) {
   const auto blocks = [&](std::int64_t tokens) {
     return static_cast<std::uint32_t>((tokens + block - 1) / block);
   };
@@ -202,7 +202,7 @@ void make_session_ids(Trace& trace, std::int32_t block, std::uint64_t salt) {
     }
     begin[s] = static_cast<std::uint32_t>(trace.hash_ids.size());
     for (std::uint32_t i = 0; i < longest[s]; ++i) {
-      trace.hash_ids.push_back(derived_id((std::uint64_t{s} << 32) | i, salt));
+      trace.hash_ids.push_back(trace.hash_ids.size());
     }
   }
   for (Request& r : trace.requests) {

@@ -35,7 +35,7 @@ std::uint64_t derived_id(std::uint64_t id, std::uint64_t salt);
 
 /// Gives every session one stream of ids that all its turns share: turn t covers the first
 /// ceil(input_t / block) of them, so each prompt starts with the one before and its output.
-/// `requests` must hold the turns of a session in order. Salted by `salt`.
-void make_session_ids(Trace& trace, std::int32_t block, std::uint64_t salt);
+/// `requests` must hold the turns of a session in order, and the trace no ids yet.
+void make_session_ids(Trace& trace, std::int32_t block);
 
 }  // namespace medley

@@ -32,6 +32,10 @@ Trace read_trace(const TraceFileSpec& spec) {
     TraceLines lines(spec);
     std::string_view line;
     if (!lines.next(line)) throw InputError(spec.file, "", "is empty: no header and no request");
+    if (line.find('\0') != std::string_view::npos) {
+      throw InputError(spec.file, fmt::format("line {}", lines.number()), "is not text",
+                       "unpack archives (tar, zip) and convert UTF-16 to UTF-8 first");
+    }
     std::string first(line);
     switch (trimmed(first).front()) {
       case '{':

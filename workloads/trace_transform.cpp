@@ -56,6 +56,7 @@ class Transformer {
     scale_rate();
     if (!spec_.warp.empty()) warp();
     if (spec_.jitter) jitter();
+    if (spec_.time_step) round_times();
     shift();
   }
 
@@ -264,6 +265,19 @@ class Transformer {
     }
     std::stable_sort(trace_.follow_ups.begin(), trace_.follow_ups.end(),
                      [](const FollowUp& a, const FollowUp& b) { return a.previous < b.previous; });
+  }
+
+  void round_times() {
+    const std::int64_t step = std::max<std::int64_t>(1, to_ns(spec_.time_step->value() * 1e9, source_));
+    map_times(trace_, [&](std::int64_t t) {
+      const std::int64_t rest = t % step;
+      return t - rest + (rest * 2 >= step ? step : 0);
+    });
+    const std::size_t n = open_count(trace_);
+    count(account().adjusted,
+          fmt::format("arrival rounded to multiples of {} s", spec_.time_step->value()),
+          static_cast<std::int64_t>(n));
+    sort_open(n);
   }
 
   void shift() {

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "sim/core/error.h"
@@ -101,6 +102,7 @@ Shares load_shares(ObjectReader& r, std::string_view key, std::string_view renam
       shares.weights.emplace_back(name, weight);
     });
   }
+  r.raw(rename_key);  // known though absent
   if (!r.has(rename_key)) return shares;
   ObjectReader names = r.object(rename_key);
   for (const std::string& from : names.keys()) shares.renames.emplace_back(from, names.text(from));
@@ -175,6 +177,7 @@ TransformSpec load_transform(ObjectReader& r) {
   }
   load_warp(r, t);
   t.jitter = r.maybe_quantity<Seconds>("jitter", Range::positive());
+  t.time_step = r.maybe_quantity<Seconds>("time_step", Range::positive());
   t.shift = r.quantity_or<Seconds>("shift", Seconds(0.0));
   if (t.repeat == 1 && (r.has("repeat_period") || r.has("repeat_fresh_prefixes"))) {
     r.problem("repeat", "is missing: repeat_... has no effect");
@@ -206,6 +209,26 @@ SourceSpec load_source(const std::string& name, ObjectReader& r, const SearchDir
   return source;
 }
 }  // namespace
+
+TraceRecipe load_trace_recipe(const std::string& path, const std::vector<std::string>& search_dirs) {
+  const Json node = load_json(path);
+  Problems problems;
+  ObjectReader reader(node, path, "", problems);
+  TraceRecipe recipe;
+  recipe.seed = static_cast<std::uint64_t>(reader.integer_or("seed", 1, 0, INT64_MAX));
+  reader.maybe_text("description");
+  if (reader.has("workload")) {
+    SearchDirs dirs = {std::filesystem::path(path).parent_path().string()};
+    dirs.insert(dirs.end(), search_dirs.begin(), search_dirs.end());
+    ObjectReader workload = reader.object("workload");
+    recipe.workload = load_workload(workload, dirs);
+  } else {
+    reader.problem("workload", "is missing");
+  }
+  reader.finish();
+  problems.throw_if_any();
+  return recipe;
+}
 
 WorkloadSpec load_workload(ObjectReader& reader, const std::vector<std::string>& search_dirs) {
   WorkloadSpec spec;

@@ -102,6 +102,7 @@ struct TransformSpec {
   std::optional<double> target_rate;     ///< 1/s; sets scale_rate from the source's mean rate
   std::vector<std::pair<double, double>> warp;  ///< (t, t') knots in s, linear between
   std::optional<Seconds> jitter;                ///< each arrival += U[0, jitter)
+  std::optional<Seconds> time_step;             ///< times become multiples of it, to nearest
   Seconds shift = Seconds(0.0);
 };
 
@@ -125,6 +126,15 @@ struct WorkloadSpec {
 /// directly. Relative paths are looked up in `search_dirs` in order. Problems go where the reader's
 /// go; the result is usable only when none were added.
 WorkloadSpec load_workload(ObjectReader& reader, const std::vector<std::string>& search_dirs);
+
+/// A trace recipe: {"seed": 7, "workload": {...}, "description": ...}, the way our sample traces
+/// were made. Throws InputError.
+struct TraceRecipe {
+  std::uint64_t seed = 1;
+  WorkloadSpec workload;
+};
+TraceRecipe load_trace_recipe(const std::string& path,
+                              const std::vector<std::string>& search_dirs = {});
 
 /// Reads, generates, transforms and superposes. Streams of random numbers are named
 /// "<source>/<purpose>". Throws InputError (file, line) for unusable data.

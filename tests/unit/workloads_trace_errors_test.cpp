@@ -47,6 +47,10 @@ TEST_CASE("a truncated gzip file, a missing file, a directory") {
   CHECK(has(error_of([&] { read_trace(spec); }), "directory"));
 }
 
+TEST_CASE("a tar archive is no trace") {
+  CHECK(has(read_error(std::string("trace.csv\0\0\0", 12) + kHeader + "0,1,1\n"), "is not text"));
+}
+
 TEST_CASE("a line of 10 MB is refused with its number") {
   const std::string error =
       read_error(std::string(kHeader) + "0,5,5\n" + std::string(10'000'000, '7') + "\n");
