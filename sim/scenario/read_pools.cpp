@@ -36,6 +36,7 @@ void read_backend_overrides(ResolvingReader& pool, BackendSpec& backend) {
     pool.problem("backend_overrides", "the ideal backend has no overheads to override",
                  "choose another backend");
   }
+  over->in().raw("host_mode");
   if (over->has("host_mode")) {
     backend.host_mode = over->choice_or("host_mode", {"serial", "overlapped"}, "serial") == "serial"
                             ? HostMode::kSerial

@@ -97,6 +97,7 @@ PriceSpec read_price(ResolvingReader& root) {
   spec.energy = price.maybe_quantity<UsdPerJoule>("energy");
   read_carbon(price, spec);
   spec.prefer_capex = price.choice_or("basis", {"rent", "capex"}, "rent") == "capex";
+  price.in().raw("amortization");
   if (spec.prefer_capex || price.has("amortization")) {
     spec.amortization =
         price.quantity_or<Seconds>("amortization", spec.amortization, Range::positive());

@@ -1,0 +1,18 @@
+#pragma once
+
+// Private to sim/scenario/schema*.cpp.
+
+#include <vector>
+
+#include "sim/scenario/schema.h"
+
+namespace medley {
+
+SchemaSection general_section();
+SchemaSection nodes_section();
+SchemaSection pools_section();
+SchemaSection engine_section();
+std::vector<SchemaSection> workload_sections();
+std::vector<SchemaSection> settings_sections();
+
+}  // namespace medley
