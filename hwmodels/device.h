@@ -58,8 +58,8 @@ struct DeviceSpec {
   Sourced<BytesPerSec> memory_bandwidth;
   Sourced<Bytes> last_level_cache;
   PerOpClass<OpEfficiency> efficiency;
-  Sourced<Seconds> launch_stream;  ///< per kernel, launched one by one
-  Sourced<Seconds> launch_graph;   ///< per kernel inside a captured graph
+  Sourced<Seconds> launch_stream;  ///< gap before a kernel, launched one by one
+  Sourced<Seconds> launch_graph;   ///< the same inside a captured graph
   PowerSpec power;
   std::string fabric;     ///< catalogue link to peers, or empty
   std::string host_link;  ///< catalogue link to the host, or empty

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -183,6 +184,24 @@ TEST_CASE("what shipped entries refer to exists") {
       CHECK(catalog.device(n->cpu).kind == "cpu");
     }
     CHECK((n->fabric == FabricKind::kNone) == (n->devices == 1));
+  }
+}
+
+TEST_CASE("MEDLEY_DATA_DIR replaces the shipped data, or is refused") {
+  const ScratchDirectory scratch;
+  const char* before = std::getenv("MEDLEY_DATA_DIR");
+  const std::string kept = before ? before : "";
+  setenv("MEDLEY_DATA_DIR", scratch.path().c_str(), 1);
+  CHECK_THROWS_WITH_AS((void)shipped_data_directory(),
+                       doctest::Contains("MEDLEY_DATA_DIR holds no hwmodels/catalog"), InputError);
+  scratch.write("hwmodels/catalog/devices/only.json", device_text("only"));
+  fs::copy_file(std::string(MEDLEY_SOURCE_DIR) + "/hwmodels/catalog/priors.json",
+                scratch.path() + "/hwmodels/catalog/priors.json");
+  CHECK(Catalog({}).devices().size() == 1);
+  if (before) {
+    setenv("MEDLEY_DATA_DIR", kept.c_str(), 1);
+  } else {
+    unsetenv("MEDLEY_DATA_DIR");
   }
 }
 
