@@ -1,8 +1,10 @@
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <map>
 #include <numeric>
 
 #include "sim/core/error.h"
+#include "workloads/name_table.h"
 #include "workloads/trace_link.h"
 #include "workloads/trace_transform.h"
 
@@ -11,29 +13,17 @@ namespace medley {
 namespace {
 constexpr std::uint32_t kNone = Request::kNone;
 
-/// Names of several traces numbered through in order of first use.
-class MergedNames {
- public:
-  explicit MergedNames(const char* what) : what_(what) {}
-  std::vector<std::uint16_t> add(const std::vector<std::string>& names) {
-    std::vector<std::uint16_t> to;
-    for (const std::string& name : names) {
-      const auto [it, added] = index_.try_emplace(name, static_cast<std::uint32_t>(list_.size()));
-      if (added) list_.push_back(name);
-      if (list_.size() > std::size_t{UINT16_MAX} + 1) {
-        throw InputError("", "", std::string("the workload has more than 65,536 ") + what_);
-      }
-      to.push_back(static_cast<std::uint16_t>(it->second));
-    }
-    return to;
+/// Where each of `names` goes in the common table.
+std::vector<std::uint16_t> merge_names(NameTable& table, const std::vector<std::string>& names,
+                                       std::string_view what) {
+  std::vector<std::uint16_t> to;
+  for (const std::string& name : names) {
+    const auto id = table.id(name, UINT16_MAX);
+    if (!id) throw InputError("", "", fmt::format("the workload has more than 65,536 {}", what));
+    to.push_back(static_cast<std::uint16_t>(*id));
   }
-  std::vector<std::string> take() { return std::move(list_); }
-
- private:
-  const char* what_;
-  std::map<std::string, std::uint32_t> index_;
-  std::vector<std::string> list_;
-};
+  return to;
+}
 
 std::int32_t common_block(const std::vector<Trace>& traces) {
   std::int32_t block = 0;
@@ -62,9 +52,9 @@ class Merger {
 
  private:
   void append(Trace& t, std::size_t salt) {
-    const auto models = models_.add(t.models);
-    const auto classes = classes_.add(t.classes);
-    const auto tenants = tenants_.add(t.tenants);
+    const auto models = merge_names(models_, t.models, "models");
+    const auto classes = merge_names(classes_, t.classes, "SLO classes");
+    const auto tenants = merge_names(tenants_, t.tenants, "tenants");
     const auto base = static_cast<std::uint32_t>(out_.requests.size());
     const auto ids_base = out_.hash_ids.size();
     const auto session_base = static_cast<std::uint32_t>(out_.sessions.size());
@@ -115,7 +105,7 @@ class Merger {
 
   std::vector<Trace> traces_;
   Trace out_;
-  MergedNames models_{"models"}, classes_{"SLO classes"}, tenants_{"tenants"};
+  NameTable models_, classes_, tenants_;
   std::uint32_t row_base_ = 0;
 };
 }  // namespace

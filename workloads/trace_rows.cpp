@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "sim/core/error.h"
+#include "workloads/name_table.h"
 #include "workloads/trace_link.h"
 
 namespace medley {
@@ -28,27 +29,6 @@ std::string block_hint(std::int64_t input, std::size_t ids) {
   }
   return R"(set "hash_block_tokens", or "prefix_ids": "ignore" to read without them)";
 }
-
-/// Names numbered in order of first use.
-class Names {
- public:
-  std::optional<std::uint32_t> id(std::string_view name, std::uint32_t most) {
-    if (!list_.empty() && name == list_[last_]) return last_;  // columns change rarely
-    key_.assign(name);
-    const auto [it, added] = index_.try_emplace(key_, static_cast<std::uint32_t>(list_.size()));
-    if (added && list_.size() > most) return std::nullopt;
-    if (added) list_.push_back(key_);
-    last_ = it->second;
-    return last_;
-  }
-  std::vector<std::string> take() { return std::move(list_); }
-
- private:
-  std::string key_;
-  std::uint32_t last_ = 0;
-  std::unordered_map<std::string, std::uint32_t> index_;
-  std::vector<std::string> list_;
-};
 
 struct Fault {
   std::string message;
@@ -95,7 +75,7 @@ struct RowSink::Impl {
   std::int32_t block;
   std::vector<LinkRow> rows;
   std::vector<std::uint64_t> ids;
-  Names models, classes, tenants, sessions;
+  NameTable models, classes, tenants, sessions;
   std::unordered_map<std::string, std::uint32_t> session_of_chat;
   ImportAccount account;
   std::vector<Problem> problems;
@@ -204,7 +184,7 @@ struct RowSink::Impl {
     return false;
   }
 
-  std::uint16_t name_of(const RawRow& row, TraceField field, Names& names) {
+  std::uint16_t name_of(const RawRow& row, TraceField field, NameTable& names) {
     const std::string_view text = row[field];
     if (const auto id = names.id(text.empty() ? "default" : text, UINT16_MAX)) {
       return static_cast<std::uint16_t>(*id);

@@ -268,7 +268,8 @@ class Transformer {
   }
 
   void round_times() {
-    const std::int64_t step = std::max<std::int64_t>(1, to_ns(spec_.time_step->value() * 1e9, source_));
+    const std::int64_t step =
+        std::max<std::int64_t>(1, to_ns(spec_.time_step->value() * 1e9, source_));
     map_times(trace_, [&](std::int64_t t) {
       const std::int64_t rest = t % step;
       return t - rest + (rest * 2 >= step ? step : 0);

@@ -210,7 +210,8 @@ SourceSpec load_source(const std::string& name, ObjectReader& r, const SearchDir
 }
 }  // namespace
 
-TraceRecipe load_trace_recipe(const std::string& path, const std::vector<std::string>& search_dirs) {
+TraceRecipe load_trace_recipe(const std::string& path,
+                              const std::vector<std::string>& search_dirs) {
   const Json node = load_json(path);
   Problems problems;
   ObjectReader reader(node, path, "", problems);
