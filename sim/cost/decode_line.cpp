@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "sim/core/error.h"
 #include "sim/cost/step_model.h"
@@ -10,16 +9,13 @@ namespace medley {
 
 namespace {
 
-constexpr std::size_t at(Feature f) {
-  return static_cast<std::size_t>(f);
-}
 constexpr double kForever = 1e15;
 
-/// max of two lines at j = 0, and how many steps the larger one stays the larger.
+/// max of two lines at j = 0, and up to which j (inclusive) it stays the maximum.
 struct Upper {
   double value = 0.0;
   double slope = 0.0;
-  double holds = kForever;  ///< j up to which (inclusive) it is the maximum
+  double holds = kForever;
 };
 Upper upper(double a, double a_slope, double b, double b_slope) {
   // Equal at j = 0: the steeper one is the maximum from here on.
@@ -31,96 +27,127 @@ Upper upper(double a, double a_slope, double b, double b_slope) {
   return {u.value, u.slope, std::floor((u.value - other) / (other_slope - u.slope))};
 }
 
-/// Features of step j: contexts grow by one token per sequence.
-Features shifted(const Features& x, double below_window, double j) {
-  Features y = x;
-  y[at(Feature::kDecodeContext)] += j * x[at(Feature::kDecodes)];
-  y[at(Feature::kDecodeContextWindow)] += j * below_window;
-  return y;
-}
-
 }  // namespace
 
-DecodeLine StepModel::decode_line(const Features& x, double max_kv, double below_window) const {
+DecodeBatch StepModel::decode_batch(const Features& x, double max_kv, double below_window) const {
   const Impl& m = *impl_;
-  MEDLEY_CHECK(x[at(Feature::kChunkTokens)] == 0.0, "a decode line has no prefill");
+  MEDLEY_CHECK(medley::at(x, Feature::kChunkTokens) == 0.0, "a decode batch has no prefill");
   const StepCost now = m.step(x, max_kv, {});
-  DecodeLine line;
-  line.clock = now.clock;
-  std::copy(std::begin(now.trust), std::end(now.trust), line.trust);
-  line.link_bytes = now.link_bytes;
-  line.flops = now.flops;
-  line.bytes = now.bytes;
-  line.dynamic_j = now.dynamic_j;
-  line.kv_j = now.kv_j;
+  DecodeBatch b;
+  b.model_ = impl_.get();
+  b.clock_ = now.clock;
+  b.stage_s_ = now.stage_s;
+  b.link_bytes_ = now.link_bytes;
+  std::copy(std::begin(now.trust), std::end(now.trust), b.trust_);
+  b.base_ = {0.0, 0.0, now.dynamic_j, now.kv_j, now.flops, now.bytes};
+  b.host_s_ = m.host(x);
+  b.decodes_ = medley::at(x, Feature::kDecodes);
+  const double context = medley::at(x, Feature::kDecodeContext);
+  b.mean_kv_ = context / b.decodes_;
+  b.max_kv_ = max_kv;
 
-  // Slopes of the decode-attention kernels; everything else is constant while the batch is.
-  const double decodes = x[at(Feature::kDecodes)];
-  const double skew = m.alpha * std::max(0.0, decodes * max_kv - x[at(Feature::kDecodeContext)]);
-  Features start = x;
-  start[at(Feature::kDecodeContext)] += skew;
-  const Features next = shifted(start, below_window, 1.0);
-  const double volt = m.voltage(now.clock);
+  // Per step every context grows by one token, a windowed one only below the window.
   const double ranks = m.input.tensor_parallel;
-  double holds = kForever;
-  double device_slope = 0.0;
-  double dynamic_slope = 0.0, flops_slope = 0.0, bytes_slope = 0.0;
+  const double volt = m.limited ? m.voltage(now.clock) : 1.0;
+  const double skew = m.alpha * std::max(0.0, b.decodes_ * max_kv - context);
+  double kernels_s = 0.0;
   for (const auto& stage : m.context_ops) {
     for (const RooflineOp& r : stage) {
       if (!r.grows) continue;
-      const auto bytes_at = [&](const Features& f) {
-        return r.op.weight_bytes(f) + r.op.kv_bytes(f) + r.op.activation_bytes(f);
+      const auto growth = [&](const SparseForm& f) {
+        return f[Feature::kDecodeContext] * b.decodes_ +
+               f[Feature::kDecodeContextWindow] * below_window;
       };
-      const double f0 = r.op.flops(start), f1 = r.op.flops(next) - f0;
-      const double b0 = bytes_at(start), b1 = bytes_at(next) - b0;
-      const Upper u = upper(r.compute_s(f0) / now.clock, f1 * r.inv_compute / now.clock,
-                            r.memory_s(b0), b1 * r.inv_memory);
-      holds = std::min(holds, u.holds);
-      device_slope += r.op.repeats * u.slope;
-      dynamic_slope +=
-          r.op.repeats * (r.j_flop * f1 * (m.limited ? volt * volt : 1.0) + r.j_byte * b1);
-      flops_slope += r.op.repeats * f1;
-      bytes_slope += r.op.repeats * b1;
+      const double flops = r.flops(x) + skew * r.flops[Feature::kDecodeContext];
+      const double bytes = r.bytes(x) + skew * r.bytes[Feature::kDecodeContext];
+      const double more_flops = growth(r.flops), more_bytes = growth(r.bytes);
+      const double n = r.op.repeats;
+      MEDLEY_CHECK(b.kernel_count_ < DecodeBatch::kMostKernels,
+                   "too many kinds of growing kernels");
+      DecodeBatch::Kernel& k = b.kernels_[b.kernel_count_++];
+      k = {n * r.compute_s(flops) / now.clock, n * more_flops * r.inv_compute / now.clock,
+           n * r.memory_s(bytes), n * more_bytes * r.inv_memory};
+      kernels_s += std::max(k.compute0, k.memory0);
+      const double energy = r.j_flop * more_flops * volt * volt + r.j_byte * more_bytes;
+      b.slope_.dynamic_j += ranks * n * energy;
+      b.slope_.flops += ranks * n * more_flops;
+      b.slope_.bytes += ranks * n * more_bytes;
     }
   }
-  line.dynamic_slope = ranks * dynamic_slope;
-  line.kv_slope = line.dynamic_slope;
-  line.flops_slope = ranks * flops_slope;
-  line.bytes_slope = ranks * bytes_slope;
+  b.slope_.kv_j = b.slope_.dynamic_j;
+  b.fixed_s_ = now.device_s - kernels_s;
+  if (m.limited && now.clock <= m.clock_min) {
+    b.least_s_per_j_ = 1.0 / (ranks * (m.limit_w - m.floor_w));
+    b.fixed_s_ = now.kernels_s - kernels_s;  // the step itself may have been stretched
+  }
+  return b;
+}
 
-  if (m.input.spec.kind == StepModelKind::kConstant) {
-    device_slope = 0.0;
-    holds = kForever;
-  } else if (m.input.spec.kind == StepModelKind::kTables) {
-    const double mean = x[at(Feature::kDecodeContext)] / decodes;
-    const auto p = m.tables->decode_piece(decodes, mean);
-    device_slope = p.slope_s;
-    holds = std::floor(p.end_kv - mean);
+double DecodeBatch::device_s(double j) const {
+  const StepModel::Impl& m = *model_;
+  switch (m.input.spec.kind) {
+    case StepModelKind::kConstant:
+      return m.input.spec.per_step.value() + m.input.spec.per_sequence.value() * decodes_;
+    case StepModelKind::kTables:
+      return m.tables_decode_s(decodes_, mean_kv_ + j, max_kv_ + j);
+    case StepModelKind::kRoofline:
+      break;
+  }
+  double s = fixed_s_;
+  for (int i = 0; i < kernel_count_; ++i) {
+    const Kernel& k = kernels_[i];
+    s += std::max(k.compute0 + j * k.compute1, k.memory0 + j * k.memory1);
+  }
+  return std::max(s, least_s_per_j_ * (base_.dynamic_j + j * slope_.dynamic_j));
+}
+
+DecodePoint DecodeBatch::at(double j) const {
+  DecodePoint p;
+  p.busy_s = device_s(j);
+  p.step_s = model_->combine(p.busy_s, host_s_);
+  p.dynamic_j = base_.dynamic_j + j * slope_.dynamic_j;
+  p.kv_j = base_.kv_j + j * slope_.kv_j;
+  p.flops = base_.flops + j * slope_.flops;
+  p.bytes = base_.bytes + j * slope_.bytes;
+  return p;
+}
+
+DecodeLine DecodeBatch::line(double j0) const {
+  const StepModel::Impl& m = *model_;
+  DecodeLine line;
+  line.first = at(j0);
+  line.slope = slope_;
+  double holds = kForever;
+  double slope = 0.0;
+  if (m.input.spec.kind == StepModelKind::kTables) {
+    const auto p = m.tables->decode_piece(decodes_, mean_kv_ + j0);
+    slope = p.slope_s;
+    holds = std::floor(p.end_kv - (mean_kv_ + j0));
     if (m.alpha != 0.0) {
-      const auto q = m.tables->decode_piece(decodes, max_kv);
-      device_slope += m.alpha * (q.slope_s - p.slope_s);
-      holds = std::min(holds, std::floor(q.end_kv - max_kv));
+      const auto q = m.tables->decode_piece(decodes_, max_kv_ + j0);
+      slope += m.alpha * (q.slope_s - p.slope_s);
+      holds = std::min(holds, std::floor(q.end_kv - (max_kv_ + j0)));
     }
-    device_slope *= m.input.model.total_layers();
-  } else if (m.limited && now.clock <= m.clock_min) {
-    // Duty-cycled: the time follows the energy, unless the kernels take longer.
-    const double least = now.dynamic_j / ranks / (m.limit_w - m.floor_w);
-    if (now.device_s <= least * (1.0 + 1e-12)) {
-      device_slope = dynamic_slope / (m.limit_w - m.floor_w);
-      holds = 0.0;  // one step at a time: rare, and exact without more algebra
+    slope *= m.input.model.total_layers();
+  } else if (m.input.spec.kind == StepModelKind::kRoofline) {
+    double s = fixed_s_;
+    for (int i = 0; i < kernel_count_; ++i) {
+      const Kernel& k = kernels_[i];
+      const Upper u =
+          upper(k.compute0 + j0 * k.compute1, k.compute1, k.memory0 + j0 * k.memory1, k.memory1);
+      s += u.value;
+      slope += u.slope;
+      holds = std::min(holds, u.holds);
     }
+    const Upper u =
+        upper(s, slope, least_s_per_j_ * line.first.dynamic_j, least_s_per_j_ * slope_.dynamic_j);
+    slope = u.slope;
+    holds = std::min(holds, u.holds);
   }
-
-  line.busy_s = now.device_s;
-  line.busy_slope = device_slope;
-  const double host = m.host(x);
-  if (m.input.backend.host_mode == HostMode::kSerial) {
-    line.step_s = now.device_s + host;
-    line.step_slope = device_slope;
-  } else {
-    const Upper u = upper(now.device_s, device_slope, host, 0.0);
-    line.step_s = u.value;
-    line.step_slope = u.slope;
+  line.slope.busy_s = line.slope.step_s = slope;
+  if (m.input.backend.host_mode == HostMode::kOverlapped) {
+    const Upper u = upper(line.first.busy_s, slope, host_s_, 0.0);
+    line.slope.step_s = u.slope;
     holds = std::min(holds, u.holds);
   }
   line.steps = static_cast<std::int64_t>(std::min(std::max(holds, 0.0), kForever)) + 1;

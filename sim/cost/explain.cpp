@@ -7,10 +7,6 @@
 namespace medley {
 
 namespace {
-constexpr std::size_t at(Feature f) {
-  return static_cast<std::size_t>(f);
-}
-
 OpCost describe(const RooflineOp& r) {
   OpCost row;
   row.name = r.op.name;
@@ -56,15 +52,16 @@ std::vector<OpCost> StepModel::explain(const Features& x, double max_kv) const {
     return rows;
   }
   Features full = x;
-  full[at(Feature::kOne)] = 1.0;
-  full[at(Feature::kExpertsHit)] =
-      experts_hit(x[at(Feature::kTokens)], m.context.experts, m.context.experts_per_token);
+  medley::at(full, Feature::kOne) = 1.0;
+  medley::at(full, Feature::kExpertsHit) =
+      experts_hit(medley::at(x, Feature::kTokens), m.context.experts, m.context.experts_per_token);
   Features skewed = full;
-  skewed[at(Feature::kDecodeContext)] +=
-      m.alpha * std::max(0.0, x[at(Feature::kDecodes)] * max_kv - x[at(Feature::kDecodeContext)]);
+  medley::at(skewed, Feature::kDecodeContext) +=
+      m.alpha * std::max(0.0, medley::at(x, Feature::kDecodes) * max_kv -
+                                  medley::at(x, Feature::kDecodeContext));
   const double per_launch = m.launch(x);
   for (int stage = 0; stage < m.input.pipeline_parallel; ++stage) {
-    if (stage > 0) rows.push_back(stage_transfer(m, stage, x[at(Feature::kTokens)]));
+    if (stage > 0) rows.push_back(stage_transfer(m, stage, medley::at(x, Feature::kTokens)));
     for (const auto* group : {&m.tokens_ops, &m.logits_ops, &m.context_ops}) {
       for (const RooflineOp& r : (*group)[static_cast<std::size_t>(stage)]) {
         OpCost row = describe(r);
@@ -75,7 +72,8 @@ std::vector<OpCost> StepModel::explain(const Features& x, double max_kv) const {
           const CollectiveTime t =
               r.op.all_to_all
                   ? all_to_all_time(m.catalog, m.input.node, m.input.tensor_parallel, payload)
-                  : all_reduce_time(m.catalog, m.input.node, m.input.tensor_parallel, payload);
+                  : all_reduce_time(m.catalog, m.input.node, m.input.tensor_parallel, payload,
+                                    m.in_graph(x));
           row.time_s = r.op.repeats * t.time.value();
           row.bound = "link";
           row.provenance = t.provenance;
@@ -84,8 +82,9 @@ std::vector<OpCost> StepModel::explain(const Features& x, double max_kv) const {
           continue;
         }
         const bool decode = r.op.op_class == OpClass::kAttentionDecode;
-        if (decode && x[at(Feature::kDecodes)] == 0.0) continue;
-        if (r.op.op_class == OpClass::kAttentionPrefill && x[at(Feature::kChunkTokens)] == 0.0)
+        if (decode && medley::at(x, Feature::kDecodes) == 0.0) continue;
+        if (r.op.op_class == OpClass::kAttentionPrefill &&
+            medley::at(x, Feature::kChunkTokens) == 0.0)
           continue;
         const auto bytes_of_features = [&](const Features& f) {
           return r.op.weight_bytes(f) + r.op.kv_bytes(f) + r.op.activation_bytes(f);

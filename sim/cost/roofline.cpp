@@ -84,6 +84,24 @@ void join_memory(RooflineOp& r, const StepModelInput& in) {
 
 }  // namespace
 
+void SparseForm::add(const LinearForm& form) {
+  for (int f = 0; f < kFeatures; ++f) {
+    const double c = form.coefficient[static_cast<std::size_t>(f)];
+    if (c == 0.0) continue;
+    int i = 0;
+    while (i < terms_ && feature_[i] != f) ++i;
+    if (i == terms_) feature_[terms_++] = static_cast<std::uint8_t>(f);
+    coefficient_[i] += c;
+  }
+}
+
+double SparseForm::operator[](Feature f) const {
+  for (int i = 0; i < terms_; ++i) {
+    if (feature_[i] == static_cast<std::uint8_t>(f)) return coefficient_[i];
+  }
+  return 0.0;
+}
+
 OpGroup group_of(const StepOp& op) {
   const auto uses = [&](Feature f) {
     return op.flops[f] != 0 || op.weight_bytes[f] != 0 || op.kv_bytes[f] != 0 ||
@@ -116,6 +134,10 @@ std::vector<RooflineOp> join_device(const StepModelInput& in) {
         r.grows =
             r.grows || r.op.flops[f] != 0 || r.op.kv_bytes[f] != 0 || r.op.activation_bytes[f] != 0;
       }
+      r.flops.add(r.op.flops);
+      r.weight_bytes.add(r.op.weight_bytes);
+      for (const LinearForm* form : {&r.op.weight_bytes, &r.op.kv_bytes, &r.op.activation_bytes})
+        r.bytes.add(*form);
       r.kernels = r.op.op_class == OpClass::kCollective
                       ? 0.0
                       : static_cast<double>(r.op.kernels) * r.op.repeats * in.backend.kernels_fused;

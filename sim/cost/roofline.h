@@ -7,10 +7,28 @@
 
 namespace medley {
 
+/// The non-zero terms of one or more LinearForms added up.
+class SparseForm {
+ public:
+  void add(const LinearForm& form);
+  double operator()(const Features& x) const {
+    double sum = 0.0;
+    for (int i = 0; i < terms_; ++i) sum += coefficient_[i] * x[feature_[i]];
+    return sum;
+  }
+  double operator[](Feature f) const;
+
+ private:
+  int terms_ = 0;
+  std::uint8_t feature_[kFeatures] = {};
+  double coefficient_[kFeatures] = {};
+};
+
 /// One kernel kind of a step, joined with the rates of the device it runs on. Times of one repeat:
 ///   compute = (F + half_flops) * inv_compute / phi,   memory = (B + half_bytes) * inv_memory.
 struct RooflineOp {
   StepOp op;
+  SparseForm flops, bytes, weight_bytes;  ///< bytes: weights, KV and activations together
   int stage = 0;
   double inv_compute = 0.0;  ///< 1 / (peak * fraction) [s/flop]; 0: compute time not modelled
   double half_flops = 0.0;
@@ -25,10 +43,8 @@ struct RooflineOp {
   std::string compute_source;
   std::string memory_source;
 
-  double compute_s(double flops) const {
-    return flops > 0 ? (flops + half_flops) * inv_compute : 0;
-  }
-  double memory_s(double bytes) const { return bytes > 0 ? (bytes + half_bytes) * inv_memory : 0; }
+  double compute_s(double work) const { return work > 0 ? (work + half_flops) * inv_compute : 0; }
+  double memory_s(double work) const { return work > 0 ? (work + half_bytes) * inv_memory : 0; }
 };
 
 /// Which features an op's forms use.

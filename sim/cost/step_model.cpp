@@ -12,19 +12,14 @@
 
 namespace medley {
 
-namespace {
-constexpr std::size_t at(Feature f) {
-  return static_cast<std::size_t>(f);
-}
-}  // namespace
-
 StepModel::Impl::Impl(const Catalog& catalog_in, StepModelInput in)
     : catalog(catalog_in), input(std::move(in)), power(replica_power(input)) {
   const auto stages = static_cast<std::size_t>(input.pipeline_parallel);
   tokens_ops.resize(stages);
   logits_ops.resize(stages);
   context_ops.resize(stages);
-  tokens_memo.resize(stages);
+  tokens_memo[0].resize(stages);
+  tokens_memo[1].resize(stages);
   logits_memo.resize(stages);
   for (RooflineOp& r : join_device(input)) {
     const auto stage = static_cast<std::size_t>(r.stage);
@@ -69,7 +64,7 @@ StepModel::Impl::Impl(const Catalog& catalog_in, StepModelInput in)
   }
 }
 
-void StepModel::Impl::add_op(const RooflineOp& r, const Features& x, double decode_context,
+void StepModel::Impl::add_op(const RooflineOp& r, const Features& x, double skew_tokens, bool graph,
                              Part& part, std::vector<OpPair>& out) const {
   const double repeats = r.op.repeats;
   if (r.op.op_class == OpClass::kCollective) {
@@ -78,25 +73,22 @@ void StepModel::Impl::add_op(const RooflineOp& r, const Features& x, double deco
     const CollectiveTime t =
         r.op.all_to_all
             ? all_to_all_time(catalog, input.node, input.tensor_parallel, Bytes(payload))
-            : all_reduce_time(catalog, input.node, input.tensor_parallel, Bytes(payload));
+            : all_reduce_time(catalog, input.node, input.tensor_parallel, Bytes(payload), graph);
     part.time += repeats * t.time.value();
     part.link_time += repeats * t.time.value();
     part.link_bytes += repeats * payload;
     part.trust[static_cast<std::size_t>(t.provenance)] += repeats * t.time.value();
     return;
   }
-  const double flops = r.op.flops(x);
-  const double weight = r.op.weight_bytes(x);
-  const double bytes = weight + r.op.kv_bytes(x) + r.op.activation_bytes(x);
+  const double flops = r.flops(x);
+  const double bytes = r.bytes(x);
   if (flops <= 0.0 && bytes <= 0.0) return;
+  const double weight = r.weight_bytes(x);
   double compute = r.compute_s(flops);
   double memory = r.memory_s(bytes);
-  if (decode_context > 0.0) {  // skew: the time (not the work) of a longer context
-    Features skewed = x;
-    skewed[at(Feature::kDecodeContext)] += decode_context;
-    compute = r.compute_s(r.op.flops(skewed));
-    memory = r.memory_s(r.op.weight_bytes(skewed) + r.op.kv_bytes(skewed) +
-                        r.op.activation_bytes(skewed));
+  if (skew_tokens > 0.0) {  // the time (not the work) of a longer context
+    compute = r.compute_s(flops + skew_tokens * r.flops[Feature::kDecodeContext]);
+    memory = r.memory_s(bytes + skew_tokens * r.bytes[Feature::kDecodeContext]);
   }
   compute *= repeats;
   memory *= repeats;
@@ -118,24 +110,18 @@ void StepModel::Impl::add_op(const RooflineOp& r, const Features& x, double deco
   ++part.pair_count;
 }
 
-const Part& StepModel::Impl::tokens_part(int stage, double tokens) const {
-  std::vector<Part>& memo = tokens_memo[static_cast<std::size_t>(stage)];
-  // Entry 0 is scratch for counts beyond the memo.
-  const auto wanted = static_cast<std::size_t>(tokens);
-  const std::size_t slot = wanted < kMemoLimit ? wanted : 0;
-  if (memo.size() <= slot) memo.resize(slot + 1);
-  Part& part = memo[slot];
-  if (part.known && slot != 0) return part;
-  const std::uint32_t reuse =
-      part.known ? part.pair_begin : static_cast<std::uint32_t>(pairs.size());
-  part = Part{};
+const Part& StepModel::Impl::tokens_part(int stage, double tokens, bool graph) const {
+  Memo& memo = tokens_memo[graph ? 1 : 0][static_cast<std::size_t>(stage)];
+  const auto count = static_cast<std::size_t>(tokens);
+  if (count < memo.place.size() && memo.place[count] != 0) return memo.parts[memo.place[count] - 1];
+  Part part;
   Features x{};
-  x[at(Feature::kOne)] = 1.0;
-  x[at(Feature::kTokens)] = tokens;
-  x[at(Feature::kExpertsHit)] = experts_hit(tokens, context.experts, context.experts_per_token);
+  at(x, Feature::kOne) = 1.0;
+  at(x, Feature::kTokens) = tokens;
+  at(x, Feature::kExpertsHit) = experts_hit(tokens, context.experts, context.experts_per_token);
   std::vector<OpPair> fresh;
   for (const RooflineOp& r : tokens_ops[static_cast<std::size_t>(stage)])
-    add_op(r, x, 0.0, part, fresh);
+    add_op(r, x, 0.0, graph, part, fresh);
   if (stage > 0) {
     const Bytes payload(tokens * stage_bytes_per_token(input.model, input.precision) /
                         input.tensor_parallel);
@@ -145,75 +131,92 @@ const Part& StepModel::Impl::tokens_part(int stage, double tokens) const {
     part.link_bytes += payload.value();
     part.trust[static_cast<std::size_t>(t.provenance)] += t.time.value();
   }
-  part.pair_begin = reuse;
-  if (pairs.size() < reuse + fresh.size())
-    pairs.resize(reuse + tokens_ops[static_cast<std::size_t>(stage)].size());
-  std::copy(fresh.begin(), fresh.end(), pairs.begin() + reuse);
-  part.known = true;
-  return part;
+  return remember(memo, count, part, fresh);
 }
 
 const Part& StepModel::Impl::logits_part(int stage, double logits) const {
-  std::vector<Part>& memo = logits_memo[static_cast<std::size_t>(stage)];
-  const auto slot = static_cast<std::size_t>(logits);
-  if (memo.size() <= slot) memo.resize(slot + 1);
-  Part& part = memo[slot];
-  if (part.known) return part;
+  Memo& memo = logits_memo[static_cast<std::size_t>(stage)];
+  const auto count = static_cast<std::size_t>(logits);
+  if (count < memo.place.size() && memo.place[count] != 0) return memo.parts[memo.place[count] - 1];
+  Part part;
   Features x{};
-  x[at(Feature::kOne)] = 1.0;
-  x[at(Feature::kLogits)] = logits;
+  at(x, Feature::kOne) = 1.0;
+  at(x, Feature::kLogits) = logits;
   std::vector<OpPair> fresh;
   if (logits > 0.0) {
     for (const RooflineOp& r : logits_ops[static_cast<std::size_t>(stage)])
-      add_op(r, x, 0.0, part, fresh);
+      add_op(r, x, 0.0, true, part, fresh);
+  }
+  return remember(memo, count, part, fresh);
+}
+
+/// Keeps `part` for its count; counts beyond the memo share one scratch place.
+const Part& StepModel::Impl::remember(Memo& memo, std::size_t count, Part part,
+                                      const std::vector<OpPair>& fresh) const {
+  if (count >= kMemoLimit) {
+    // The scratch place keeps its pairs at one spot that only grows.
+    if (memo.scratch.pair_count < fresh.size()) {
+      part.pair_begin = static_cast<std::uint32_t>(pairs.size());
+      pairs.resize(pairs.size() + fresh.size());
+    } else {
+      part.pair_begin = memo.scratch.pair_begin;
+    }
+    std::copy(fresh.begin(), fresh.end(), pairs.begin() + part.pair_begin);
+    memo.scratch = part;
+    return memo.scratch;
   }
   part.pair_begin = static_cast<std::uint32_t>(pairs.size());
   pairs.insert(pairs.end(), fresh.begin(), fresh.end());
-  part.known = true;
-  return part;
+  if (memo.place.size() <= count) memo.place.resize(count + 1, 0);
+  memo.parts.push_back(part);
+  memo.place[count] = static_cast<std::uint32_t>(memo.parts.size());
+  return memo.parts.back();
 }
 
 Part StepModel::Impl::context_part(int stage, const Features& x, double max_kv,
                                    std::vector<OpPair>& out) const {
   Part part;
   const double skew =
-      alpha * std::max(0.0, x[at(Feature::kDecodes)] * max_kv - x[at(Feature::kDecodeContext)]);
+      alpha * std::max(0.0, at(x, Feature::kDecodes) * max_kv - at(x, Feature::kDecodeContext));
   for (const RooflineOp& r : context_ops[static_cast<std::size_t>(stage)]) {
-    const bool decode = r.op.op_class == OpClass::kAttentionDecode;
-    if (decode && x[at(Feature::kDecodes)] == 0.0) continue;
-    if (r.op.op_class == OpClass::kAttentionPrefill && x[at(Feature::kChunkTokens)] == 0.0)
-      continue;
-    add_op(r, x, decode ? skew : 0.0, part, out);
+    add_op(r, x, r.grows ? skew : 0.0, true, part, out);
   }
   return part;
 }
 
-double StepModel::Impl::launch(const Features& x) const {
-  const bool graph = input.backend.graph_capture && x[at(Feature::kChunkTokens)] == 0.0 &&
-                     x[at(Feature::kDecodes)] <= input.backend.graph_max_sequences;
-  return graph ? launch_graph : launch_stream;
+bool StepModel::Impl::in_graph(const Features& x) const {
+  return input.backend.graph_capture && at(x, Feature::kChunkTokens) == 0.0 &&
+         at(x, Feature::kDecodes) <= input.backend.graph_max_sequences;
+}
+
+double StepModel::Impl::tables_decode_s(double decodes, double mean_kv, double max_kv) const {
+  const int layers = input.model.total_layers();
+  double attention = tables->attention_s(0.0, 0.0, decodes, mean_kv);
+  if (alpha != 0.0)
+    attention += alpha * (tables->attention_s(0.0, 0.0, decodes, max_kv) - attention);
+  return tables->dense_s(decodes, layers) + layers * attention + tables->per_sequence_s(decodes);
 }
 
 double StepModel::Impl::table_time(const Features& x, double max_kv) const {
-  const double decodes = x[at(Feature::kDecodes)];
-  const double chunk = x[at(Feature::kChunkTokens)];
-  const double chunks = x[at(Feature::kSequences)] - decodes;
-  const double prior = x[at(Feature::kChunkContext)] - chunk;
-  const double mean = decodes > 0 ? x[at(Feature::kDecodeContext)] / decodes : 0.0;
+  const double decodes = at(x, Feature::kDecodes);
+  const double chunk = at(x, Feature::kChunkTokens);
+  const double chunks = at(x, Feature::kSequences) - decodes;
+  const double prior = at(x, Feature::kChunkContext) - chunk;
+  const double mean = decodes > 0 ? at(x, Feature::kDecodeContext) / decodes : 0.0;
   const int layers = input.model.total_layers();
   double attention = tables->attention_s(chunk, chunks > 0 ? prior : 0.0, decodes, mean);
   if (alpha != 0.0 && decodes > 0) {
     const double longest = tables->attention_s(chunk, chunks > 0 ? prior : 0.0, decodes, max_kv);
     attention += alpha * (longest - attention);
   }
-  return tables->dense_s(x[at(Feature::kTokens)], layers) + layers * attention +
-         tables->per_sequence_s(x[at(Feature::kLogits)]);
+  return tables->dense_s(at(x, Feature::kTokens), layers) + layers * attention +
+         tables->per_sequence_s(at(x, Feature::kLogits));
 }
 
 double StepModel::Impl::constant_time(const Features& x) const {
   const StepModelSpec& s = input.spec;
-  return s.per_step.value() + s.per_prompt_token.value() * x[at(Feature::kChunkTokens)] +
-         s.per_sequence.value() * x[at(Feature::kSequences)];
+  return s.per_step.value() + s.per_prompt_token.value() * at(x, Feature::kChunkTokens) +
+         s.per_sequence.value() * at(x, Feature::kSequences);
 }
 
 namespace {
@@ -245,10 +248,8 @@ StepCost StepModel::Impl::step(const Features& x, double max_kv,
   for (int s = 0; s < stages; ++s) {
     const auto begin = static_cast<std::uint32_t>(context_pairs.size());
     const Part attention = context_part(s, x, max_kv, context_pairs);
-    // A memo may grow and move its parts: touch both before taking addresses.
-    tokens_part(s, x[at(Feature::kTokens)]);
-    const Part& logits = logits_part(s, x[at(Feature::kLogits)]);
-    const Part& tokens = tokens_part(s, x[at(Feature::kTokens)]);
+    const Part& logits = logits_part(s, at(x, Feature::kLogits));
+    const Part& tokens = tokens_part(s, at(x, Feature::kTokens), in_graph(x));
     const double launches = per_launch * (tokens.kernels + logits.kernels + attention.kernels);
     spans[s] = {&tokens,
                 &logits,
@@ -320,6 +321,7 @@ StepCost StepModel::Impl::step(const Features& x, double max_kv,
       phi = clock_of(low);
       device = device_at(phi, slowest);
     }
+    cost.kernels_s = device;
     const double v = voltage(phi);
     volt2 = v * v;
     const double dynamic = total.flop_j * volt2 + total.byte_j;

@@ -32,6 +32,7 @@ struct StepModelSpec {
 
 /// Cost of one step of one replica (all its devices together where energy is meant).
 struct StepCost {
+  double kernels_s = 0.0;   ///< device time before a duty cycle; set where the power limit can act
   double stage_s = 0.0;     ///< device time of the slowest pipeline stage
   double device_s = 0.0;    ///< device time through all stages
   double step_s = 0.0;      ///< with the host: what the requests wait for
@@ -46,23 +47,24 @@ struct StepCost {
   double trust[kProvenanceClasses] = {};  ///< shares of device_s by provenance class, sum 1
 };
 
+/// One step of a decode batch.
+struct DecodePoint {
+  double step_s = 0.0;
+  double busy_s = 0.0;  ///< device-busy part of the step
+  double dynamic_j = 0.0;
+  double kv_j = 0.0;
+  double flops = 0.0;
+  double bytes = 0.0;
+};
+
 /// Consecutive decode steps j = 0, 1, ... of an unchanged batch: everything linear in j.
 struct DecodeLine {
-  double step_s = 0.0;      ///< time of step 0
-  double step_slope = 0.0;  ///< added per step
-  double dynamic_j = 0.0;   ///< energy of step 0
-  double dynamic_slope = 0.0;
-  double prefill_j = 0.0;  ///< part of dynamic_j: prefill attention
-  double kv_j = 0.0;       ///< decode-attention part of dynamic_j, of step 0
-  double kv_slope = 0.0;
-  double flops = 0.0, flops_slope = 0.0;
-  double bytes = 0.0, bytes_slope = 0.0;
-  double link_bytes = 0.0;
-  double clock = 1.0;
-  double trust[kProvenanceClasses] = {};
-  double busy_s = 0.0, busy_slope = 0.0;  ///< device-busy part of the step
-  std::int64_t steps = 1;                 ///< how many steps the line holds for, >= 1
+  DecodePoint first;       ///< step 0
+  DecodePoint slope;       ///< added per step
+  std::int64_t steps = 1;  ///< how many steps the line holds for, >= 1
 };
+
+class DecodeBatch;
 
 /// One row of `medley explain`: a kernel kind in one step.
 struct OpCost {
@@ -130,9 +132,9 @@ class StepModel {
   StepCost step(const Features& x, double max_kv) const;
   /// The same at a clock decided earlier (a decode run keeps the clock of its first step).
   StepCost step_at_clock(const Features& x, double max_kv, double clock) const;
-  /// The line through the coming decode steps of a pure decode batch. `below_window` sequences have
-  /// not yet filled the sliding window (their windowed context still grows).
-  DecodeLine decode_line(const Features& x, double max_kv, double below_window) const;
+  /// The coming decode steps of a pure decode batch, its clock decided now. `below_window`
+  /// sequences have not yet filled the sliding window (their windowed context still grows).
+  DecodeBatch decode_batch(const Features& x, double max_kv, double below_window) const;
 
   /// What the caller needs to build Features.
   const FeatureContext& context() const;
@@ -145,6 +147,48 @@ class StepModel {
 
  private:
   std::unique_ptr<Impl> impl_;
+};
+
+/// A decode batch ready to be stepped: what does not change with the contexts added up once, the
+/// kernels that grow kept apart. Valid while the batch is unchanged and the model lives.
+/// Law: at(j) = StepModel::step_at_clock of the batch j tokens later, to rounding.
+class DecodeBatch {
+ public:
+  DecodeBatch() = default;
+  /// Step j evaluated by itself.
+  DecodePoint at(double j) const;
+  /// The straight piece that starts at step j0: at(j0 + j) = first + j slope for j < steps.
+  DecodeLine line(double j0) const;
+  double clock() const { return clock_; }
+  double stage_s() const { return stage_s_; }  ///< slowest pipeline stage, at step 0
+  double link_bytes() const { return link_bytes_; }
+  const double* trust() const { return trust_; }
+  /// Energy of decode attention per token of context: the slope of kv_j over the batch's context.
+  double kv_j_per_step() const { return slope_.kv_j; }
+
+ private:
+  friend class StepModel;
+  struct Kernel {  ///< max(compute0 + j compute1, memory0 + j memory1), all repeats
+    double compute0, compute1, memory0, memory1;
+  };
+  static constexpr int kMostKernels = 12;
+  const StepModel::Impl* model_ = nullptr;
+  Kernel kernels_[kMostKernels];
+  int kernel_count_ = 0;
+  double fixed_s_ = 0.0;  ///< device time beside the kernels
+  DecodePoint base_;      ///< dynamic_j, kv_j, flops, bytes at j = 0
+  DecodePoint slope_;     ///< and per step
+  double host_s_ = 0.0;
+  double clock_ = 1.0;
+  double stage_s_ = 0.0;
+  double least_s_per_j_ =
+      0.0;  ///< duty cycle: device time >= this * dynamic energy; 0: not limited
+  double link_bytes_ = 0.0;
+  double trust_[kProvenanceClasses] = {};
+  // Kernel tables: contexts at j = 0.
+  double decodes_ = 0.0, mean_kv_ = 0.0, max_kv_ = 0.0;
+
+  double device_s(double j) const;
 };
 
 /// Where the memory of one device goes.

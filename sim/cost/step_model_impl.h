@@ -3,6 +3,7 @@
 // Private to sim/cost.
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <unordered_map>
 #include <vector>
@@ -30,7 +31,6 @@ struct Part {
   double trust[kProvenanceClasses] = {};
   std::uint32_t pair_begin = 0;
   std::uint32_t pair_count = 0;
-  bool known = false;
 };
 
 struct OpPair {
@@ -54,16 +54,25 @@ struct StepModel::Impl {
   double floor_w = 0.0, limit_w = 0.0, clock_min = 1.0, voltage_floor = 1.0;
 
   // Memo of the parts that depend on one integer only, by stage.
-  mutable std::vector<std::vector<Part>> tokens_memo, logits_memo;
+  struct Memo {
+    std::vector<std::uint32_t> place;  ///< by count: 1 + index into parts; 0: not yet known
+    std::deque<Part> parts;
+    Part scratch;  ///< for counts beyond the memo
+  };
+  mutable std::vector<Memo> tokens_memo[2],
+      logits_memo;  ///< by stage; tokens: outside / inside a captured graph
   mutable std::vector<OpPair> pairs;
 
-  void add_op(const RooflineOp& r, const Features& x, double time_context_scale, Part& part,
+  void add_op(const RooflineOp& r, const Features& x, double skew_tokens, bool graph, Part& part,
               std::vector<OpPair>& out) const;
-  const Part& tokens_part(int stage, double tokens) const;
+  const Part& tokens_part(int stage, double tokens, bool graph) const;
   const Part& logits_part(int stage, double logits) const;
+  const Part& remember(Memo& memo, std::size_t count, Part part,
+                       const std::vector<OpPair>& fresh) const;
   Part context_part(int stage, const Features& x, double max_kv, std::vector<OpPair>& out) const;
   Features with_skew(const Features& x, double max_kv) const;
-  double launch(const Features& x) const;
+  bool in_graph(const Features& x) const;
+  double launch(const Features& x) const { return in_graph(x) ? launch_graph : launch_stream; }
   double host(const Features& x) const {
     return host_per_step + host_per_sequence * x[static_cast<std::size_t>(Feature::kSequences)];
   }
@@ -74,6 +83,9 @@ struct StepModel::Impl {
   double voltage(double phi) const { return voltage_floor + (1.0 - voltage_floor) * phi; }
   double table_time(const Features& x, double max_kv) const;
   double constant_time(const Features& x) const;
+  /// Device time of a pure decode step from kernel tables.
+  double tables_decode_s(double decodes, double mean_kv, double max_kv) const;
+
   StepCost step(const Features& x, double max_kv, std::optional<double> clock) const;
 };
 

@@ -186,7 +186,7 @@ void Fleet::on_event(const Event& event) {
       acting_ = r;
       units_[r].replica->complete(static_cast<int>(event.body.payload), event.time);
       mark(r);
-      pull(r);
+      if (held_ > 0) pull(r);
       break;
     }
     case kStageFree:
@@ -207,7 +207,7 @@ void Fleet::mark(std::uint32_t replica) {
 
 void Fleet::begin_marked() {
   if (marked_.empty()) return;
-  std::sort(marked_.begin(), marked_.end());
+  if (marked_.size() > 1) std::sort(marked_.begin(), marked_.end());
   for (std::size_t i = 0; i < marked_.size(); ++i) {
     units_[marked_[i]].dirty = false;
     begin_lanes(marked_[i]);
@@ -285,12 +285,12 @@ void Fleet::arrive(std::uint32_t request) {
     candidates = &filtered_;
   }
   if (!central_[r.model].empty()) {  // first come, first served: nobody overtakes the central queue
-    central_[r.model].push_back(request);
+    hold(request);
     return;
   }
   const std::uint32_t replica = router_->route(public_view(request), *candidates, *this, rng_);
   if (replica == Router::kHold) {
-    central_[r.model].push_back(request);
+    hold(request);
   } else {
     dispatch(request, replica);
   }
@@ -322,6 +322,11 @@ void Fleet::dispatch(std::uint32_t request, std::uint32_t replica) {
   mark(replica);
 }
 
+void Fleet::hold(std::uint32_t request) {
+  central_[trace_.requests[request].model].push_back(request);
+  ++held_;
+}
+
 /// Gives a replica that has room what waits centrally.
 void Fleet::pull(std::uint32_t replica) {
   for (std::size_t m = 0; m < central_.size(); ++m) {
@@ -336,6 +341,7 @@ void Fleet::pull(std::uint32_t replica) {
         break;
       }
       central_[m].pop_front();
+      --held_;
       dispatch(request, replica);
     }
   }

@@ -50,6 +50,7 @@ class Fleet final : private ReplicaListener, private RouterView, private Arrival
   void arrive(std::uint32_t request);
   void reject(std::uint32_t request, RequestStatus status);
   void dispatch(std::uint32_t request, std::uint32_t replica);
+  void hold(std::uint32_t request);
   void pull(std::uint32_t replica);
   void mark(std::uint32_t replica);
   void begin_marked();
@@ -105,6 +106,7 @@ class Fleet final : private ReplicaListener, private RouterView, private Arrival
   std::unique_ptr<Router> router_;
   Rng rng_;
   std::vector<std::deque<std::uint32_t>> central_;  ///< held requests, by model
+  std::size_t held_ = 0;                            ///< requests in `central_`
   std::vector<Expectation> expected_;               ///< by class
   std::vector<float> expected_at_dispatch_;
   std::vector<std::uint32_t> marked_;

@@ -1,6 +1,7 @@
 #include "sim/runtime/histogram.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -9,25 +10,41 @@
 namespace medley {
 
 namespace {
-constexpr double kLowest = 1e-9;
-constexpr double kHighest = 1e6;
-constexpr double kBinsPerDoubling = 256.0;
-constexpr std::size_t kBins = 12757;  // ceil(256 log2(1e15))
+constexpr double kLowest = 0x1p-30;  // 0.93 ns
+constexpr double kHighest = 0x1p20;  // 1.05e6 s
+constexpr int kBinBits = 8;
+constexpr std::size_t kBins = std::size_t{50} << kBinBits;  // 50 doublings
+constexpr std::uint64_t kFirst = std::bit_cast<std::uint64_t>(kLowest) >> (52 - kBinBits);
 
+/// The exponent and leading fraction bits of a double are its bin: no logarithm.
 std::size_t bin_of(double value) {
   if (value <= kLowest) return 0;
   if (value >= kHighest) return kBins - 1;
-  const auto bin = static_cast<std::size_t>(kBinsPerDoubling * std::log2(value / kLowest));
-  return std::min(bin, kBins - 1);
+  return static_cast<std::size_t>((std::bit_cast<std::uint64_t>(value) >> (52 - kBinBits)) -
+                                  kFirst);
 }
 
 double lower_edge(double bin) {
-  return kLowest * std::exp2(bin / kBinsPerDoubling);
+  const double whole = std::floor(bin);
+  const std::uint64_t bits = (static_cast<std::uint64_t>(whole) + kFirst) << (52 - kBinBits);
+  const double edge = std::bit_cast<double>(bits);
+  if (whole == bin) return edge;
+  const double next = std::bit_cast<double>(bits + (std::uint64_t{1} << (52 - kBinBits)));
+  return edge + (next - edge) * (bin - whole);
 }
 }  // namespace
 
 void LogHistogram::add(double value, std::int64_t weight) {
-  add_line(value, 0.0, 1, weight);
+  if (weight <= 0) return;
+  MEDLEY_CHECK(value >= 0.0, "durations are non-negative");
+  if (bins_.empty()) bins_.resize(kBins);
+  const auto w = static_cast<double>(weight);
+  min_ = count_ == 0 ? value : std::min(min_, value);
+  max_ = count_ == 0 ? value : std::max(max_, value);
+  count_ += weight;
+  sum_ += w * value;
+  sum_squares_ += w * value * value;
+  bins_[bin_of(value)] += weight;
 }
 
 void LogHistogram::add_line(double first, double slope, std::int64_t count, std::int64_t weight) {

@@ -5,9 +5,8 @@
 
 namespace medley {
 
-/// Distribution of positive durations in logarithmic bins of relative width 2^(1/256) (0.27 %) from
-/// 1 ns to 10^6 s. Count, sum, minimum and maximum are exact; quantiles are interpolated inside a
-/// bin.
+/// Distribution of positive durations from 1 ns to 10^6 s in bins of 1/256 of a doubling: at most
+/// 0.4 % wide. Count, sum, minimum and maximum are exact; quantiles are interpolated inside a bin.
 class LogHistogram {
  public:
   /// `weight` observations of `value` seconds.

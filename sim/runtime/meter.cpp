@@ -16,25 +16,66 @@ ReplicaMeter::ReplicaMeter(double floor_w, double idle_w, int lanes, SimTime bin
       spans_(spans) {}
 
 void ReplicaMeter::on_advance(const Advance& a) {
-  const double n = static_cast<double>(a.steps);
-  const double pairs = n * (n - 1.0) / 2.0;
-  const double seconds = (n * a.first_s + a.slope_s * pairs) * share_;
   ReplicaRecord& r = *record_;
-  r.busy_s += seconds;
-  r.active_energy_j += floor_w_ * seconds + n * a.dynamic_j + a.dynamic_slope * pairs;
-  r.flops += a.flops;
-  r.bytes += a.bytes;
-  r.link_bytes += a.link_bytes;
+  const double before = r.busy_s;
+  a.points == nullptr ? take_line(a) : take_points(a);
+  const double seconds = r.busy_s - before;
+  r.link_bytes += a.link_bytes * static_cast<double>(a.steps);
   if (a.clock < 1.0) r.limited_s += seconds;
   for (int c = 0; c < kProvenanceClasses; ++c) r.trust_s[c] += a.trust[c] * seconds;
-  if (a.token_gaps > 0) {
-    gaps_->add(a.gap_s, a.token_gaps);
-    if (a.steps > 1) gaps_->add_line(a.first_s + a.slope_s, a.slope_s, a.steps - 1, a.token_gaps);
-  }
   if (spans_ != nullptr) {
     spans_->push_back({r.pool, r.replica, a.start, a.end, a.sequences, a.prompt_tokens, a.steps});
   }
+}
+
+void ReplicaMeter::take_line(const Advance& a) {
+  const double n = static_cast<double>(a.steps);
+  const double pairs = n * (n - 1.0) / 2.0;
+  const auto sum = [&](double DecodePoint::*field) {
+    return n * a.first.*field + pairs * a.slope.*field;
+  };
+  ReplicaRecord& r = *record_;
+  const double seconds = sum(&DecodePoint::step_s) * share_;
+  r.busy_s += seconds;
+  r.active_energy_j += floor_w_ * seconds + sum(&DecodePoint::dynamic_j);
+  r.flops += sum(&DecodePoint::flops);
+  r.bytes += sum(&DecodePoint::bytes);
+  if (a.token_gaps > 0) {
+    gaps_->add(a.gap_s, a.token_gaps);
+    if (a.steps > 1) {
+      gaps_->add_line(a.first.step_s + a.slope.step_s, a.slope.step_s, a.steps - 1, a.token_gaps);
+    }
+  }
   spread(a);
+}
+
+void ReplicaMeter::take_points(const Advance& a) {
+  ReplicaRecord& r = *record_;
+  const double extra_w = (floor_w_ - idle_w_) * share_;
+  const double bin_s = static_cast<double>(bin_ns_) * 1e-9;
+  std::int64_t bin = a.start.ns() / bin_ns_;
+  double at = static_cast<double>(a.start.ns() - bin * bin_ns_) * 1e-9;  // since the bin began
+  double in_bin = 0.0;
+  for (std::int64_t i = 0; i < a.steps; ++i) {
+    const DecodePoint& p = a.points[i];
+    r.busy_s += p.step_s * share_;
+    r.active_energy_j += floor_w_ * share_ * p.step_s + p.dynamic_j;
+    r.flops += p.flops;
+    r.bytes += p.bytes;
+    if (a.token_gaps > 0) gaps_->add(i == 0 ? a.gap_s : p.step_s, a.token_gaps);
+    const double step_j = extra_w * p.step_s + p.dynamic_j;
+    double left = p.step_s;
+    while (at + left > bin_s) {
+      const double part = bin_s - at;
+      add_to_bin(bin++, in_bin + step_j * (part / p.step_s));
+      in_bin = 0.0;
+      left -= part;
+      at = 0.0;
+    }
+    in_bin += step_j * (left / p.step_s);
+    at += left;
+  }
+  if (in_bin != 0.0) add_to_bin(bin, in_bin);
 }
 
 void ReplicaMeter::add_to_bin(std::int64_t bin, double joules) {
@@ -49,25 +90,27 @@ void ReplicaMeter::spread(const Advance& a) {
   const std::int64_t last_bin = (a.end.ns() - 1) / bin_ns_;
   const double n = static_cast<double>(a.steps);
   const double extra_w = (floor_w_ - idle_w_) * share_;
-  const auto seconds = [&](double k) { return k * a.first_s + a.slope_s * (k * (k - 1.0) / 2.0); };
+  const double first_s = a.first.step_s;
+  const double slope_s = a.slope.step_s;
+  const auto seconds = [&](double k) { return k * first_s + slope_s * (k * (k - 1.0) / 2.0); };
   const auto dynamic = [&](double k) {
-    return k * a.dynamic_j + a.dynamic_slope * (k * (k - 1.0) / 2.0);
+    return k * a.first.dynamic_j + a.slope.dynamic_j * (k * (k - 1.0) / 2.0);
   };
   const double all = extra_w * seconds(n) + dynamic(n);
   double given = 0.0;
   for (std::int64_t bin = first_bin; bin < last_bin; ++bin) {
     // Energy until the end of this bin: whole steps, and a share of the one under way.
     const double ahead = static_cast<double>((bin + 1) * bin_ns_ - a.start.ns()) * 1e-9;
-    double k = std::floor(ahead / a.first_s);
-    if (a.slope_s > 0.0) {
-      const double b = a.first_s - a.slope_s / 2.0;
-      k = std::floor((std::sqrt(b * b + 2.0 * a.slope_s * ahead) - b) / a.slope_s);
+    double k = std::floor(ahead / first_s);
+    if (slope_s > 0.0) {
+      const double b = first_s - slope_s / 2.0;
+      k = std::floor((std::sqrt(b * b + 2.0 * slope_s * ahead) - b) / slope_s);
     }
     k = std::clamp(k, 0.0, n - 1.0);
-    const double step = a.first_s + a.slope_s * k;
+    const double step = first_s + slope_s * k;
     const double part = std::clamp((ahead - seconds(k)) / step, 0.0, 1.0);
     const double upto = extra_w * (seconds(k) + part * step) + dynamic(k) +
-                        part * (a.dynamic_j + a.dynamic_slope * k);
+                        part * (a.first.dynamic_j + a.slope.dynamic_j * k);
     add_to_bin(bin, upto - given);
     given = upto;
   }

@@ -21,6 +21,8 @@ class ReplicaMeter final : public AdvanceListener {
   void on_long_gap(double seconds) override { gaps_->add(seconds, 1); }
 
  private:
+  void take_line(const Advance& a);
+  void take_points(const Advance& a);
   void spread(const Advance& a);
   void add_to_bin(std::int64_t bin, double joules);
 

@@ -33,7 +33,7 @@ KvPool::KvPool(std::int64_t blocks, std::int32_t block_tokens, std::int32_t entr
 
 std::uint32_t KvPool::find(std::uint64_t id) const {
   const std::size_t mask = table_id_.size() - 1;
-  for (std::size_t i = id & mask;; i = (i + 1) & mask) {
+  for (std::size_t i = home(id);; i = (i + 1) & mask) {
     if (table_entry_[i] == kNone) return kNone;
     if (table_id_[i] == id) return table_entry_[i];
   }
@@ -43,7 +43,7 @@ std::uint32_t KvPool::insert(std::uint64_t id) {
   if (2 * (table_used_ + 1) > table_id_.size()) grow();
   const std::uint32_t entry = new_entry(id);
   const std::size_t mask = table_id_.size() - 1;
-  std::size_t i = id & mask;
+  std::size_t i = home(id);
   while (table_entry_[i] != kNone) i = (i + 1) & mask;
   table_id_[i] = id;
   table_entry_[i] = entry;
@@ -53,12 +53,11 @@ std::uint32_t KvPool::insert(std::uint64_t id) {
 
 void KvPool::erase(std::uint64_t id) {
   const std::size_t mask = table_id_.size() - 1;
-  std::size_t hole = id & mask;
+  std::size_t hole = home(id);
   while (table_id_[hole] != id || table_entry_[hole] == kNone) hole = (hole + 1) & mask;
   // Close the gap: move back what probing would no longer reach.
   for (std::size_t i = (hole + 1) & mask; table_entry_[i] != kNone; i = (i + 1) & mask) {
-    const std::size_t home = table_id_[i] & mask;
-    if (((i - home) & mask) >= ((i - hole) & mask)) {
+    if (((i - home(table_id_[i])) & mask) >= ((i - hole) & mask)) {
       table_id_[hole] = table_id_[i];
       table_entry_[hole] = table_entry_[i];
       hole = i;
@@ -69,18 +68,19 @@ void KvPool::erase(std::uint64_t id) {
 }
 
 void KvPool::grow() {
-  std::vector<std::uint64_t> ids(table_id_.size() * 2, 0);
-  std::vector<std::uint32_t> entries(ids.size(), kNone);
-  const std::size_t mask = ids.size() - 1;
-  for (std::size_t k = 0; k < table_id_.size(); ++k) {
-    if (table_entry_[k] == kNone) continue;
-    std::size_t i = table_id_[k] & mask;
-    while (entries[i] != kNone) i = (i + 1) & mask;
-    ids[i] = table_id_[k];
-    entries[i] = table_entry_[k];
+  const std::vector<std::uint64_t> ids = std::move(table_id_);
+  const std::vector<std::uint32_t> entries = std::move(table_entry_);
+  table_id_.assign(ids.size() * 2, 0);
+  table_entry_.assign(ids.size() * 2, kNone);
+  --table_shift_;
+  const std::size_t mask = table_id_.size() - 1;
+  for (std::size_t k = 0; k < ids.size(); ++k) {
+    if (entries[k] == kNone) continue;
+    std::size_t i = home(ids[k]);
+    while (table_entry_[i] != kNone) i = (i + 1) & mask;
+    table_id_[i] = ids[k];
+    table_entry_[i] = entries[k];
   }
-  table_id_.swap(ids);
-  table_entry_.swap(entries);
 }
 
 std::uint32_t KvPool::new_entry(std::uint64_t id) {

@@ -143,7 +143,7 @@ bool Replica::plan(Lane& lane, int lane_index, SimTime now) {
   }
   if (lane.chunk_tokens > 0) {
     pool_.take(reserved);
-    lane.line_left = 0;
+    lane.batch_left = 0;
   }
   return lane.chunk_tokens > 0 || lane.decoding > 0;
 }

@@ -23,22 +23,22 @@ class ReplicaListener {
   virtual void on_preempted(std::uint32_t request) = 0;
 };
 
-/// One advance of a replica: a step, or a run of decode steps taken at once.
-///   time of step j: first_s + slope_s * j;   dynamic energy: dynamic_j + dynamic_slope * j
+/// One advance of a replica: a step with prefill, or one or more decode steps of one batch. The
+/// points of its steps are first + j slope, or `points` one by one where that is given.
 struct Advance {
   SimTime start;
   SimTime end;
   std::int64_t steps = 1;
-  double first_s = 0.0, slope_s = 0.0;
-  double busy_s = 0.0;  ///< device time of all steps
-  double dynamic_j = 0.0, dynamic_slope = 0.0;
-  double flops = 0.0, bytes = 0.0, link_bytes = 0.0;  ///< of all steps
+  DecodePoint first;
+  DecodePoint slope;
+  const DecodePoint* points = nullptr;  ///< `steps` of them, evaluated step by step
+  double link_bytes = 0.0;              ///< of one step
   double clock = 1.0;
   const double* trust = nullptr;  ///< shares by provenance class
   std::int32_t sequences = 0;
-  std::int32_t token_gaps = 0;     ///< decode tokens per step that follow an earlier token
-  std::int32_t prompt_tokens = 0;  ///< of all steps
-  double gap_s = 0.0;  ///< time since the previous tokens (== first_s when back to back)
+  std::int32_t token_gaps = 0;  ///< tokens per step that follow an earlier one
+  std::int32_t prompt_tokens = 0;
+  double gap_s = 0.0;  ///< of the first step: time since the previous tokens
 };
 class AdvanceListener {
  public:
@@ -76,8 +76,8 @@ struct ReplicaCounters {
 /// A request finishes with its last token; its blocks return at that step's end.
 ///
 /// Fast-forward: decode-only steps between two changes of the batch are one Advance (StepModel::
-/// decode_line); an arrival that can be admitted cuts it at the end of the step under way. With
-/// fast_forward off every step is evaluated and taken by itself; both agree to 1e-9.
+/// decode_batch); an arrival that can be admitted cuts it at the end of the step under way. With
+/// fast_forward off every step is evaluated by itself; both agree to 1e-9.
 ///
 /// Energy attribution (INV-5): of each step, decode attention goes to its sequence in proportion to
 /// context, prefill attention in proportion to (query, key) pairs, everything else (weights, GEMMs,
@@ -176,7 +176,7 @@ class Replica {
     SimTime start, end;
     SimTime last_end;  ///< of the previous step: when its sequences got their latest token
     // The step or run under way.
-    std::int64_t run_steps = 0;  ///< > 0: decode steps on `line`; 0: a step with prefill in `cost`
+    std::int64_t run_steps = 0;  ///< > 0: decode steps; 0: a step with prefill, in `cost`
     StepCost cost;
     std::int32_t chunk_tokens = 0;
     std::int32_t chunk_ends = 0;
@@ -184,9 +184,12 @@ class Replica {
     double chunk_pairs = 0.0, chunk_context = 0.0, chunk_pairs_window = 0.0,
            chunk_context_window = 0.0;
     // Valid while the batch stays the same.
-    DecodeLine line;
-    std::int64_t line_left = 0;    ///< steps for which it still holds; 0: none
-    std::int64_t line_offset = 0;  ///< steps taken on it
+    DecodeBatch batch;
+    std::int64_t batch_left = 0;      ///< steps for which its clock still holds; 0: none
+    std::int64_t batch_offset = 0;    ///< steps taken on it
+    DecodeLine line;                  ///< fast-forward: the piece under way
+    std::vector<DecodePoint> points;  ///< step by step: the steps under way,
+    std::vector<double> ends_s;       ///< and when each ends after `start`
   };
 
   // replica.cpp: queue, admission, preemption
@@ -216,12 +219,13 @@ class Replica {
   std::int64_t max_context(Lane& lane) const;
   void pass_windows(Lane& lane);
   std::int64_t new_blocks(const Lane& lane, std::int64_t steps) const;
-  std::int64_t run_limit(Lane& lane) const;
-  void ensure_line(Lane& lane);
+  std::int64_t run_limit(const Lane& lane, std::int64_t most) const;
+  void ensure_batch(Lane& lane);
   double run_seconds(const Lane& lane, std::int64_t steps) const;
   std::int64_t steps_until(const Lane& lane, SimTime now) const;
   void start_decodes(Lane& lane);
   void start_mixed(Lane& lane);
+  void enter_pipeline(Lane& lane, double slowest_stage_s);
   void finish_decodes(Lane& lane);
   void finish_mixed(Lane& lane, int lane_index, SimTime now);
   void emit(Lane& lane, const Advance& advance);

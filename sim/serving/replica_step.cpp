@@ -7,8 +7,8 @@
 namespace medley {
 
 namespace {
-/// A decode run keeps the clock of its first step at most this long.
-constexpr std::int64_t kLongestLine = 512;
+/// A decode batch keeps the clock of its first step at most this long.
+constexpr std::int64_t kLongestRun = 512;
 
 std::size_t residue(std::int64_t value, std::int64_t modulus) {
   const std::int64_t r = value % modulus;
@@ -71,7 +71,7 @@ void Replica::pass_windows(Lane& lane) {
     s.below_window = false;
     lane.window_base -= s.base;
     --lane.window_below;
-    lane.line_left = 0;
+    lane.batch_left = 0;
   }
 }
 
@@ -87,21 +87,20 @@ std::int64_t Replica::new_blocks(const Lane& lane, std::int64_t steps) const {
   return count;
 }
 
-void Replica::ensure_line(Lane& lane) {
-  if (lane.line_left > 0) return;
-  lane.line =
-      model_.decode_line(features(lane), static_cast<double>(max_context(lane)), lane.window_below);
-  lane.line_left = std::min(lane.line.steps, kLongestLine);
-  lane.line_offset = 0;
+void Replica::ensure_batch(Lane& lane) {
+  if (lane.batch_left > 0) return;
+  lane.batch = model_.decode_batch(features(lane), static_cast<double>(max_context(lane)),
+                                   lane.window_below);
+  lane.batch_left = kLongestRun;
+  lane.batch_offset = 0;
 }
 
 /// How many decode steps can be taken at once from here.
-std::int64_t Replica::run_limit(Lane& lane) const {
-  std::int64_t most = std::min(lane.line_left, lane.finishes.front().at - lane.decode_steps);
-  for (const Due& due : lane.windows) {
-    // The heap's front may be stale; a shorter run is still exact.
-    most = std::min(most, std::max<std::int64_t>(1, due.at - lane.decode_steps));
-    break;
+std::int64_t Replica::run_limit(const Lane& lane, std::int64_t most) const {
+  most = std::min(most, lane.finishes.front().at - lane.decode_steps);
+  // The front may be stale; a shorter run is still exact.
+  if (!lane.windows.empty()) {
+    most = std::min(most, std::max<std::int64_t>(1, lane.windows.front().at - lane.decode_steps));
   }
   const std::int64_t block = config_.policy.block_size;
   if ((most / block + 1) * lane.decoding <= pool_.free()) return most;
@@ -118,24 +117,26 @@ std::int64_t Replica::run_limit(Lane& lane) const {
 }
 
 double Replica::run_seconds(const Lane& lane, std::int64_t steps) const {
+  if (!config_.fast_forward) return lane.ends_s[static_cast<std::size_t>(steps - 1)];
   const double n = static_cast<double>(steps);
-  const double first =
-      lane.line.step_s + lane.line.step_slope * static_cast<double>(lane.line_offset);
-  if (!config_.fast_forward || lanes_.size() > 1) return lane.cost.step_s;
-  return n * first + lane.line.step_slope * (n * (n - 1.0) / 2.0);
+  return n * lane.line.first.step_s + lane.line.slope.step_s * (n * (n - 1.0) / 2.0);
 }
 
 /// The first step of the run under way that ends at or after `now`, counted from 1.
 std::int64_t Replica::steps_until(const Lane& lane, SimTime now) const {
   if (lane.run_steps <= 1) return lane.run_steps;
-  const double first = run_seconds(lane, 1);
-  const double slope = lane.line.step_slope;
   const double ahead = (now - lane.start).value();
-  // n first + slope n (n - 1) / 2 = ahead, then corrected to the rounded ticks.
-  double guess = ahead / first;
-  if (slope > 0.0) {
+  // A guess from the sum of step times, then corrected to the rounded ticks.
+  double guess = 0.0;
+  if (config_.fast_forward) {
+    const double first = lane.line.first.step_s;
+    const double slope = lane.line.slope.step_s;
     const double b = first - slope / 2.0;
-    guess = (std::sqrt(b * b + 2.0 * slope * ahead) - b) / slope;
+    guess = slope > 0.0 ? (std::sqrt(b * b + 2.0 * slope * ahead) - b) / slope : ahead / first;
+  } else {
+    const auto end = lane.ends_s.begin() + lane.run_steps;
+    guess = static_cast<double>(std::lower_bound(lane.ends_s.begin(), end, ahead) -
+                                lane.ends_s.begin());
   }
   std::int64_t steps =
       std::clamp<std::int64_t>(static_cast<std::int64_t>(guess), 1, lane.run_steps);
@@ -149,23 +150,27 @@ std::int64_t Replica::steps_until(const Lane& lane, SimTime now) const {
 
 void Replica::start_decodes(Lane& lane) {
   pass_windows(lane);
-  ensure_line(lane);
+  ensure_batch(lane);
+  std::int64_t most = lane.batch_left;
   if (config_.fast_forward) {
-    // A step that preempted admits nobody; the next one may.
-    lane.run_steps = preempted_now_ ? 1 : run_limit(lane);
-  } else {
-    lane.run_steps = 1;
-    lane.cost = model_.step_at_clock(features(lane), static_cast<double>(max_context(lane)),
-                                     lane.line.clock);
+    lane.line = lane.batch.line(static_cast<double>(lane.batch_offset));
+    most = std::min(most, lane.line.steps);
   }
-  if (lanes_.size() > 1) {
-    const SimTime earliest = SimTime::after(pipeline_end_, Seconds(lane.cost.stage_s));
-    lane.end = std::max(SimTime::after(lane.start, Seconds(lane.cost.step_s)), earliest);
-    stage_free_ = SimTime::after(lane.start, Seconds(lane.cost.stage_s));
-    pipeline_end_ = lane.end;
-    return;
+  // A step that preempted admits nobody, the next one may; lanes of a pipeline see each other's
+  // steps.
+  lane.run_steps = preempted_now_ || lanes_.size() > 1 ? 1 : run_limit(lane, most);
+  if (!config_.fast_forward) {
+    lane.points.clear();
+    lane.ends_s.clear();
+    double end = 0.0;
+    for (std::int64_t i = 0; i < lane.run_steps; ++i) {
+      lane.points.push_back(lane.batch.at(static_cast<double>(lane.batch_offset + i)));
+      end += lane.points.back().step_s;
+      lane.ends_s.push_back(end);
+    }
   }
   lane.end = lane.clock.time(Seconds(run_seconds(lane, lane.run_steps)));
+  if (lanes_.size() > 1) enter_pipeline(lane, lane.batch.stage_s());
 }
 
 void Replica::start_mixed(Lane& lane) {
@@ -173,11 +178,15 @@ void Replica::start_mixed(Lane& lane) {
   lane.run_steps = 0;
   lane.cost = model_.step(features(lane), static_cast<double>(max_context(lane)));
   lane.end = lane.clock.time(Seconds(lane.cost.step_s));
-  if (lanes_.size() > 1) {
-    lane.end = std::max(lane.end, SimTime::after(pipeline_end_, Seconds(lane.cost.stage_s)));
-    stage_free_ = SimTime::after(lane.start, Seconds(lane.cost.stage_s));
-    pipeline_end_ = lane.end;
-  }
+  if (lanes_.size() > 1) enter_pipeline(lane, lane.cost.stage_s);
+}
+
+/// The step takes its place behind the one before: see the class comment.
+void Replica::enter_pipeline(Lane& lane, double slowest_stage_s) {
+  const Seconds stage(slowest_stage_s);
+  lane.end = std::max(lane.end, SimTime::after(pipeline_end_, stage));
+  stage_free_ = SimTime::after(lane.start, stage);
+  pipeline_end_ = lane.end;
 }
 
 // ---- ending ------------------------------------------------------------------------------------
@@ -186,56 +195,48 @@ void Replica::finish_decodes(Lane& lane) {
   const std::int64_t steps = lane.run_steps;
   const double n = static_cast<double>(steps);
   const double pairs = n * (n - 1.0) / 2.0;  // sum of 0 .. steps - 1
-  const double offset = static_cast<double>(lane.line_offset);
-  const DecodeLine& line = lane.line;
-  Advance a;
-  double kv_first = line.kv_j + line.kv_slope * offset;
-  if (config_.fast_forward) {
-    a.first_s = line.step_s + line.step_slope * offset;
-    a.slope_s = line.step_slope;
-    a.busy_s = n * (line.busy_s + line.busy_slope * offset) + line.busy_slope * pairs;
-    a.dynamic_j = line.dynamic_j + line.dynamic_slope * offset;
-    a.dynamic_slope = line.dynamic_slope;
-    a.flops = n * (line.flops + line.flops_slope * offset) + line.flops_slope * pairs;
-    a.bytes = n * (line.bytes + line.bytes_slope * offset) + line.bytes_slope * pairs;
-    a.link_bytes = n * line.link_bytes;
-    a.trust = line.trust;
-  } else {
-    a.first_s = lane.cost.step_s;
-    a.busy_s = lane.cost.device_s;
-    a.dynamic_j = lane.cost.dynamic_j;
-    a.flops = lane.cost.flops;
-    a.bytes = lane.cost.bytes;
-    a.link_bytes = lane.cost.link_bytes;
-    a.trust = lane.cost.trust;
-    kv_first = lane.cost.kv_j;
-  }
-  a.clock = line.clock;
-  a.steps = steps;
-
-  // Attribution: decode attention by context (slope per context token), the rest per token.
-  const double decodes = lane.decoding;
-  const double per_context = line.kv_slope / decodes;
-  const double context =
-      static_cast<double>(lane.context_base) + decodes * static_cast<double>(lane.decode_steps + 1);
   const double seconds = run_seconds(lane, steps);
-  const double kv_equal = n * (kv_first - per_context * context);
-  const double slope_other = a.dynamic_slope - (config_.fast_forward ? line.kv_slope : 0.0);
-  const double other = n * (a.dynamic_j - kv_first) + slope_other * pairs;
+  Advance a;
+  a.steps = steps;
+  a.clock = lane.batch.clock();
+  a.trust = lane.batch.trust();
+  a.link_bytes = lane.batch.link_bytes();
+  double dynamic_j = 0.0;
+  if (config_.fast_forward) {
+    a.first = lane.line.first;
+    a.slope = lane.line.slope;
+    dynamic_j = n * a.first.dynamic_j + pairs * a.slope.dynamic_j;
+  } else {
+    a.points = lane.points.data();
+    a.first = lane.points.front();
+    for (std::int64_t i = 0; i < steps; ++i) dynamic_j += a.points[i].dynamic_j;
+  }
   // Pipeline lanes wait for each other: the floor is paid for the wall time of the step.
-  const double wall = lanes_.size() > 1 ? (lane.end - lane.start).value() : seconds;
+  double wall = seconds;
+  if (lanes_.size() > 1) {
+    wall = (lane.end - lane.start).value();
+    a.first.step_s = wall;
+    a.points = nullptr;
+  }
+
+  // Attribution: decode attention by context at its growth per token, the rest per sequence.
+  const double decodes = lane.decoding;
+  const double next = static_cast<double>(lane.decode_steps + 1);
+  const double per_context = lane.batch.kv_j_per_step() / decodes;
+  const double contexts =
+      n * (static_cast<double>(lane.context_base) + decodes * next) + decodes * pairs;
   const double floor_j = config_.floor_w * wall / static_cast<double>(lanes_.size());
-  lane.share_j += (other + kv_equal + floor_j) / decodes;
+  lane.share_j += (dynamic_j - per_context * contexts + floor_j) / decodes;
   lane.context_j += per_context * n;
-  lane.moment_j += per_context * (n * static_cast<double>(lane.decode_steps + 1) + pairs);
+  lane.moment_j += per_context * (n * next + pairs);
   emit(lane, a);
 
   const std::int64_t blocks = new_blocks(lane, steps);
   if (blocks > 0) pool_.take(blocks);
   if (lanes_.size() == 1) lane.clock.advance(Seconds(seconds));
   lane.decode_steps += steps;
-  lane.line_left -= steps;
-  lane.line_offset += steps;
+  lane.batch_left -= steps;
+  lane.batch_offset += steps;
   counters_.steps += steps;
   counters_.output_tokens += steps * lane.decoding;
 }
@@ -243,18 +244,14 @@ void Replica::finish_decodes(Lane& lane) {
 void Replica::finish_mixed(Lane& lane, int lane_index, SimTime now) {
   const StepCost& cost = lane.cost;
   Advance a;
-  a.first_s = cost.step_s;
-  a.busy_s = cost.device_s;
-  a.dynamic_j = cost.dynamic_j;
-  a.flops = cost.flops;
-  a.bytes = cost.bytes;
+  a.first = {cost.step_s, cost.device_s, cost.dynamic_j, cost.kv_j, cost.flops, cost.bytes};
+  if (lanes_.size() > 1) a.first.step_s = (lane.end - lane.start).value();
   a.link_bytes = cost.link_bytes;
   a.trust = cost.trust;
   a.clock = cost.clock;
   a.prompt_tokens = lane.chunk_tokens;
 
-  const double wall = lanes_.size() > 1 ? (lane.end - lane.start).value() : cost.step_s;
-  const double floor_j = config_.floor_w * wall / static_cast<double>(lanes_.size());
+  const double floor_j = config_.floor_w * a.first.step_s / static_cast<double>(lanes_.size());
   const double tokens = lane.chunk_tokens + static_cast<double>(lane.decoding);
   const double per_token = (cost.dynamic_j - cost.kv_j - cost.prefill_j + floor_j) / tokens;
   if (lane.decoding > 0) {
@@ -270,7 +267,7 @@ void Replica::finish_mixed(Lane& lane, int lane_index, SimTime now) {
   emit(lane, a);
   if (lanes_.size() == 1) lane.clock.advance(Seconds(cost.step_s));
   ++counters_.steps;
-  lane.line_left = 0;
+  lane.batch_left = 0;
 
   const double per_pair = lane.chunk_pairs > 0.0 ? cost.prefill_j / lane.chunk_pairs : 0.0;
   finish_due(lane, now);
@@ -299,7 +296,7 @@ void Replica::emit(Lane& lane, const Advance& advance) {
   a.end = lane.end;
   a.sequences = lane.decoding + lane.chunks;
   a.token_gaps = lane.decoding;
-  a.gap_s = a.first_s;
+  a.gap_s = a.first.step_s;
   if (lane.start != lane.last_end || lanes_.size() > 1)
     a.gap_s = (lane.end - lane.last_end).value();
   advances_.on_advance(a);
@@ -353,7 +350,7 @@ void Replica::join_decode(Lane& lane, std::uint32_t slot) {
     }
   }
   ++lane.decoding;
-  lane.line_left = 0;
+  lane.batch_left = 0;
 }
 
 /// Takes a sequence out of the decode batch and gives its lease the blocks it has opened there.
@@ -368,7 +365,7 @@ void Replica::leave_decode(Lane& lane, Sequence& s) {
   }
   lane.max_stale = lane.max_stale || s.base == lane.max_base;
   --lane.decoding;
-  lane.line_left = 0;
+  lane.batch_left = 0;
   s.lease.own_blocks += pool_.blocks_for(s.base + lane.decode_steps) - s.lease.blocks();
   s.decoding = false;
   s.finish = -1;

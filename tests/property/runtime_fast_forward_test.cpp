@@ -151,7 +151,6 @@ TEST_CASE("fast-forward equals step by step to 1e-9, with every invariant") {
       CHECK(close(fast.replicas[k].flops, slow.replicas[k].flops, 1e-9));
       limited += fast.replicas[k].limited_s > 0.0 ? 1 : 0;
     }
-    CHECK(fast.events <= slow.events);
     CHECK(fast.pools[0].itl.count() == slow.pools[0].itl.count());
   }
   // The scenarios exercise what they are meant to.
