@@ -110,7 +110,8 @@ class Loader {
     loaded_.catalog = std::make_unique<Catalog>(catalog_dirs);
     zoo_ = std::make_unique<ModelZoo>(zoo_dirs);
 
-    const ReadContext context{*loaded_.catalog, *zoo_, folder_, s.assume_missing, s.warnings};
+    const ReadContext context{*loaded_.catalog, *zoo_,      folder_,
+                              s.assume_missing, s.warnings, assumed_};
     if (!root.has("cluster")) root.problem("cluster", "missing required key");
     ResolvingReader cluster = root.object_or_empty("cluster");
     if (root.has("cluster")) s.nodes = read_cluster(cluster, context);
@@ -166,6 +167,7 @@ class Loader {
       match_models(s, *zoo_, problems_);
       validate_classes(s, problems_);
     }
+    for (std::string& w : assumed_value_warnings(s, assumed_)) s.warnings.push_back(std::move(w));
     for (std::string& w : missing_value_warnings(s)) s.warnings.push_back(std::move(w));
     s.resolved_json = resolved_.dump(2) + "\n";
     s.hash8 = hex64(fnv1a(s.resolved_json)).substr(0, 8);
@@ -178,6 +180,7 @@ class Loader {
   nlohmann::json resolved_ = nlohmann::json::object();
   std::unique_ptr<ModelZoo> zoo_;
   WorkloadSpec workload_;
+  std::map<std::string, std::vector<std::string>> assumed_;
   LoadedScenario loaded_;
 };
 }  // namespace

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@ struct ReadContext {
   std::string folder;  ///< of the scenario file
   bool assume_missing = false;
   std::vector<std::string>& warnings;
+  std::map<std::string, std::vector<std::string>>& assumed;  ///< node group -> fields, sorted
 };
 
 /// {"nodes": {name: {"type" | inline node, "count", "power_limit", "overrides"}}}

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "hwmodels/priors.h"
@@ -46,23 +47,19 @@ std::vector<std::string> unknown_fields(const NodeGroup& group) {
       all.push_back(std::move(f));
     }
   }
+  std::sort(all.begin(), all.end());
   return all;
 }
 
-/// Fills unknown power and price with class priors and says which.
+/// Fills unknown power and price with class priors and notes which.
 void assume(NodeGroup& group, const ReadContext& context) {
   const std::vector<std::string> before = unknown_fields(group);
   group.device = with_assumed(group.device, context.catalog.priors());
   group.type = with_assumed(group.type, group.device, context.catalog.priors());
   const std::vector<std::string> after = unknown_fields(group);
-  std::string filled;
-  for (const std::string& field : before) {
-    if (std::find(after.begin(), after.end(), field) != after.end()) continue;
-    filled += (filled.empty() ? "" : ", ") + field;
-  }
-  if (filled.empty()) return;
-  context.warnings.push_back(fmt::format("cluster.nodes.{} ({}): assumed from class priors: {}",
-                                         group.name, group.device.name, filled));
+  std::vector<std::string>& filled = context.assumed[group.name];
+  std::set_difference(before.begin(), before.end(), after.begin(), after.end(),
+                      std::back_inserter(filled));
 }
 
 bool read_type(ResolvingReader& reader, NodeGroup& group, const ReadContext& context) {

@@ -126,6 +126,30 @@ std::vector<std::string> missing_value_warnings(const Scenario& scenario) {
   return warnings;
 }
 
+std::vector<std::string> assumed_value_warnings(
+    const Scenario& scenario, const std::map<std::string, std::vector<std::string>>& assumed) {
+  std::vector<std::string> warnings;
+  for (std::size_t g = 0; g < scenario.nodes.size(); ++g) {
+    const NodeGroup& group = scenario.nodes[g];
+    const auto it = assumed.find(group.name);
+    const std::vector<DType> used = used_dtypes(scenario, g);
+    if (it == assumed.end() || used.empty()) continue;
+    std::vector<std::string> fields;
+    for (const std::string& field : it->second) {
+      const bool per_flop = field.find("energy_per_flop.") != std::string::npos;
+      const bool needed = per_flop
+                              ? std::any_of(used.begin(), used.end(),
+                                            [&](DType d) { return field.ends_with(to_string(d)); })
+                              : !field.ends_with(scenario.price.prefer_capex ? ".rent" : ".capex");
+      if (needed) fields.push_back(field);
+    }
+    if (fields.empty()) continue;
+    warnings.push_back(fmt::format("cluster.nodes.{} ({}): assumed from class priors: {}",
+                                   group.name, group.device.name, fmt::join(fields, ", ")));
+  }
+  return warnings;
+}
+
 StepModelInput step_model_input(const Scenario& scenario, const PoolSpec& pool) {
   const NodeGroup& group = scenario.nodes[pool.node_group];
   StepModelInput input;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,9 @@ void validate_classes(const Scenario& scenario, Problems& problems);
 
 /// What is unknown of power and price, with the line that supplies it.
 std::vector<std::string> missing_value_warnings(const Scenario& scenario);
+/// What was filled with class priors (node group -> fields), as far as a pool needs it.
+std::vector<std::string> assumed_value_warnings(
+    const Scenario& scenario, const std::map<std::string, std::vector<std::string>>& assumed);
 
 /// Memory of one replica of each pool. Throws InfeasibleError (a model that does not fit), naming
 /// every such pool.

@@ -210,7 +210,10 @@ TEST_CASE("assume_missing fills power and price and says so") {
   CHECK(unknown_price(s.nodes[0].device, s.nodes[0].type, false).empty());
   CHECK(s.nodes[0].device.power.active_floor.provenance == Provenance::kAssumed);
   REQUIRE_FALSE(s.warnings.empty());
-  CHECK(s.warnings[0].find("assumed from class priors: power.context_idle") != std::string::npos);
+  CHECK(s.warnings[0] ==
+        "cluster.nodes.h100 (MI300X): assumed from class priors: node.power.overhead, "
+        "node.price.rent, power.active_floor, power.context_idle, power.energy_per_byte, "
+        "power.energy_per_flop.bf16");
   CHECK(s.resolved_json.find("\"assume_missing\": true") != std::string::npos);
 }
 

@@ -17,7 +17,8 @@ using namespace medley;
 using medley::test::load_text;
 
 namespace {
-const std::string kBegin = "<!-- keys: begin (written by the scenario tests with MEDLEY_UPDATE=1) -->\n";
+const std::string kBegin =
+    "<!-- keys: begin (written by the scenario tests with MEDLEY_UPDATE=1) -->\n";
 const std::string kEnd = "\n<!-- keys: end -->";
 
 /// Names directly below `prefix` in the schema.
