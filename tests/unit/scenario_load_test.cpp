@@ -244,6 +244,52 @@ TEST_CASE("requests find their model by any of its names") {
   }
 }
 
+TEST_CASE("models and hardware of one's own come from folders of the scenario or the command") {
+  const ScratchDirectory dir;
+  dir.write("mine/nodes/one-card.json", R"({"schema": "medley.node/1", "name": "one-card",
+    "device": "my card", "devices": 4})");
+  dir.write("mine/devices/my-card.json", R"({"schema": "medley.device/1", "name": "my card",
+    "vendor": "me", "kind": "gpu", "sources": {"s": "a test"},
+    "peak": {"bf16": {"value": "100 TFLOP/s", "class": "assumed", "source": "s"}},
+    "memory": {"capacity": {"value": "48 GB", "class": "assumed", "source": "s"},
+               "bandwidth": {"value": "1 TB/s", "class": "assumed", "source": "s"}}})");
+  dir.write("models/tiny/config.json", R"({"model_type": "llama", "hidden_size": 256,
+    "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 4,
+    "intermediate_size": 512, "vocab_size": 1000, "max_position_embeddings": 2048,
+    "torch_dtype": "bfloat16"})");
+  std::string text = scenario_with("4xL40S", "one-card");
+  const std::string model = R"("node": "l40s", "model": "llama-3.1-8b")";
+  text.replace(text.find(model), model.size(),
+               R"("node": "l40s", "model": "models/tiny/config.json")");
+  const std::string asked = R"("model": "llama-3.1-8b", "class")";
+  text.replace(text.find(asked), asked.size(), R"("model": "tiny", "class")");
+  LoadOptions options;
+  options.path = dir.write("s.json", text);
+  options.catalog_dirs = {dir.path() + "/mine"};
+  const Scenario s = load_scenario(options);
+  CHECK(s.nodes[1].device.vendor == "me");
+  CHECK(pool_of(s, "small").model.total_layers() == 2);
+  CHECK(pool_of(s, "small").max_model_len == 2048);
+  // The resolved form names the folder relative to the file and loads without the option.
+  CHECK(s.resolved_json.find("\"mine\"") != std::string::npos);
+  CHECK(s.resolved_json.find(dir.path()) == std::string::npos);
+  LoadOptions again;
+  again.path = options.path;
+  again.text = s.resolved_json;
+  CHECK(load_scenario(again).resolved_json == s.resolved_json);
+  // In the scenario itself.
+  options.catalog_dirs.clear();
+  options.overrides = {R"(catalog=["mine"])"};
+  CHECK(load_scenario(options).resolved_json == s.resolved_json);
+}
+
+TEST_CASE("a model that is no decoder is refused with the reason") {
+  const Problem p = only_problem(
+      test::kScenario, {"pools.small.model=resnet-50", "workload.sources.chat.model=resnet-50"});
+  CHECK(p.pointer == "/pools/small/tensor_parallel_size");
+  MESSAGE(to_text(p));
+}
+
 TEST_CASE("without a trace the same scenario resolves the same") {
   LoadOptions options = test::options_of(test::kScenario);
   options.build_trace = false;
