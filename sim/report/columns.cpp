@@ -137,7 +137,7 @@ const std::vector<MetricInfo>& report_metrics() {
       {"ttft", "s", true, "time to first token: first token - arrival"},
       {"tpot", "s", true, "time per output token: (last - first) / (output - 1)"},
       {"itl", "s", true,
-       "gaps between consecutive tokens of a request; whole run, quantiles within 0.27 %"},
+       "gaps between consecutive tokens of a request; whole run, quantiles within 0.4 %"},
       {"e2el", "s", true, "end-to-end latency: last token - arrival"},
       {"queue", "s", true, "admission - arrival"},
       {"prefill", "s", true, "first token - admission"},

@@ -29,7 +29,7 @@ struct Moments {
 ///   standard error would be far too small. Valid when a batch is longer than a busy period.
 Moments moments_of(std::vector<double>& values);
 
-/// Moments kept by a histogram: count, mean, std, min and max are exact, quantiles within 0.27 %.
+/// Moments kept by a histogram: count, mean, std, min and max are exact, quantiles within 0.4 %.
 Moments moments_of(const LogHistogram& histogram);
 
 /// The same quantile of sorted values; NaN when empty.

@@ -13,8 +13,8 @@ class TextTable {
  public:
   enum class Align : std::uint8_t { kLeft, kRight };
   struct Column {
-    std::string title;  ///< what people read
-    std::string key;    ///< CSV header and JSON key; empty: the title
+    std::string title;     ///< what people read
+    std::string key = {};  ///< CSV header and JSON key; empty: the title
     Align align = Align::kLeft;
   };
   explicit TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {}

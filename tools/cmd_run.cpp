@@ -1,0 +1,210 @@
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <chrono>
+#include <memory>
+
+#include "sim/core/error.h"
+#include "sim/core/text_file.h"
+#include "sim/report/fail_condition.h"
+#include "sim/report/output_directory.h"
+#include "sim/report/run_table.h"
+#include "sim/report/write_report.h"
+#include "sim/runtime/simulation.h"
+#include "tools/command.h"
+
+namespace medley::cli {
+
+namespace {
+using Clock = std::chrono::steady_clock;
+
+double since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+struct RunOptions {
+  ScenarioOptions scenario;
+  std::string out;
+  bool overwrite = false;
+  std::string requests;
+  bool trace = false;
+  Format format = Format::kTable;
+  std::vector<std::string> fail_on;
+  bool quiet = false;
+  bool no_fast_forward = false;
+  bool profile = false;
+  std::string seed, tie_seed;
+};
+
+/// Flags that name a scenario value are overrides of it, so that the manifest tells the whole truth
+/// and its resolved scenario repeats the run.
+LoadOptions load_options(const RunOptions& o) {
+  LoadOptions load = o.scenario.load();
+  const auto set = [&](const char* path, const std::string& value) {
+    load.overrides.push_back(fmt::format("{}={}", path, value));
+  };
+  if (!o.requests.empty()) set("report.requests", o.requests);
+  if (o.trace) set("report.trace", "true");
+  if (!o.seed.empty()) set("seed", o.seed);
+  if (!o.tie_seed.empty()) set("tie_seed", o.tie_seed);
+  if (o.no_fast_forward) set("fast_forward", "false");
+  return load;
+}
+
+/// One line on the terminal, from the second second on, at most five times a second.
+class Progress {
+ public:
+  explicit Progress(bool wanted) : wanted_(wanted && stderr_is_terminal()) {}
+  ~Progress() { clear(); }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+  void show(double done, SimTime now) {
+    constexpr double kQuietFor = 1.0;
+    constexpr double kEvery = 0.2;
+    const double t = since(start_);
+    if (!wanted_ || t < kQuietFor || t - shown_at_ < kEvery) return;
+    shown_at_ = t;
+    shown_ = true;
+    const std::string line =
+        fmt::format("\r{:5.1f} % of requests ended, simulated {:.0f} s, {:.0f} s", 100.0 * done,
+                    now.seconds().value(), t);
+    std::fwrite(line.data(), 1, line.size(), stderr);
+  }
+  void clear() {
+    if (!shown_) return;
+    constexpr std::string_view kErase = "\r\x1b[K";
+    std::fwrite(kErase.data(), 1, kErase.size(), stderr);
+    shown_ = false;
+  }
+
+ private:
+  bool wanted_;
+  bool shown_ = false;
+  double shown_at_ = 0.0;
+  Clock::time_point start_ = Clock::now();
+};
+
+struct Phases {
+  double load = 0.0, simulate = 0.0, analyse = 0.0, report = 0.0;
+};
+
+void print_profile(const Phases& t, const RunResult& r) {
+  constexpr double kKibPerMib = 1024.0;
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const double loop = r.loop_wall_s;
+  const auto rate = [](double n, double s) { return s > 0.0 ? short_number(n / s) : "-"; };
+  complain(fmt::format(
+      "profile: load {:.3f} s, simulate {:.3f} s (event loop {:.3f} s), analyse {:.3f} s, report "
+      "{:.3f} s",
+      t.load, t.simulate, loop, t.analyse, t.report));
+  const auto arrived = static_cast<double>(r.arrived);
+  complain(fmt::format(
+      "profile: {} requests, {} events; loop {} requests/s, {} events/s; whole command {} "
+      "requests/s; peak memory {:.0f} MiB",
+      r.arrived, r.events, rate(arrived, loop), rate(static_cast<double>(r.events), loop),
+      rate(arrived, t.load + t.simulate + t.analyse + t.report),
+      static_cast<double>(usage.ru_maxrss) / kKibPerMib));
+}
+
+void print_result(const RunOptions& o, const Analysis& analysis, const std::string& out) {
+  if (o.format == Format::kJson) {
+    print(read_file(out + "/summary.json"));
+  } else if (o.format == Format::kCsv) {
+    print(read_file(out + "/summary.csv"));
+  } else if (!o.quiet) {
+    print(run_table(analysis, colour_wanted()) + "report: " + out + "/\n");
+  }
+}
+
+/// Lines for stderr: what stays blank and is not among the scenario's own warnings.
+std::vector<std::string> further_missing(const Analysis& a) {
+  std::vector<std::string> lines;
+  for (const MissingValue& m : a.account().missing()) {
+    const std::string text =
+        fmt::format("{}{} is unknown; {} stays blank; supply {}", m.field,
+                    m.group.empty() ? "" : " of " + m.group, m.affects, m.set_line);
+    const std::string known = m.set_line.substr(0, m.set_line.find('='));
+    bool told = false;
+    for (const std::string& w : a.scenario().warnings) {
+      told = told || w.find(known) != std::string::npos;
+    }
+    if (!told) lines.push_back(text);
+  }
+  return lines;
+}
+
+int run_command(const RunOptions& o) {
+  std::vector<FailCondition> conditions;
+  for (const std::string& text : o.fail_on) conditions.push_back(parse_fail_condition(text));
+  if (!o.out.empty()) OutputDirectory::check(o.out, o.overwrite);
+
+  Phases t;
+  auto start = Clock::now();
+  const LoadedScenario loaded = load_with_catalog(load_options(o));
+  const Scenario& scenario = loaded.scenario;
+  for (const FailCondition& c : conditions) check_fail_condition(c, scenario);
+  const std::string out =
+      o.out.empty() ? fmt::format("results/{}-{}", scenario.name, scenario.hash8) : o.out;
+  OutputDirectory::check(out, o.overwrite);
+  if (!o.quiet) warn(scenario.warnings);
+  t.load = since(start);
+
+  start = Clock::now();
+  RunResult result;
+  {
+    Progress progress(!o.quiet);
+    RunHooks hooks;
+    hooks.interrupt = &interrupt_flag();
+    hooks.progress = [&](double done, SimTime now) { progress.show(done, now); };
+    result = run(*loaded.catalog, scenario, hooks);
+  }
+  t.simulate = since(start);
+
+  start = Clock::now();
+  const Analysis analysis(scenario, result);
+  t.analyse = since(start);
+  start = Clock::now();
+  write_report(analysis, out, o.overwrite);
+  t.report = since(start);
+  if (!o.quiet) warn(further_missing(analysis));
+  print_result(o, analysis, out);
+  if (o.profile) print_profile(t, result);
+
+  int code = kOk;
+  for (const FailCondition& c : conditions) {
+    const FailVerdict verdict = judge(c, analysis);
+    if (!verdict.holds) continue;
+    complain(fmt::format("--fail-on '{}' holds: {}", c.text, verdict.why));
+    code = kFailed;
+  }
+  return code;
+}
+}  // namespace
+
+void add_run(CLI::App& app, Action& action) {
+  auto o = std::make_shared<RunOptions>();
+  CLI::App& c = *app.add_subcommand("run", "simulate a scenario and write its report");
+  add_scenario_options(c, o->scenario);
+  c.add_option("--out", o->out, "directory of the report (default results/<scenario>-<hash>)")
+      ->type_name("DIR");
+  c.add_flag("--overwrite", o->overwrite, "replace an earlier report in that directory");
+  c.add_option("--requests", o->requests, "rows of requests.csv: all, none or sample:N")
+      ->type_name("ROWS");
+  c.add_flag("--trace", o->trace, "also write trace.json for Perfetto or chrome://tracing");
+  add_format_option(c, o->format);
+  c.add_option("--fail-on", o->fail_on,
+               "exit with 1 when a condition holds, for example 'slo_attainment<0.99' (repeatable)")
+      ->type_name("CONDITION")
+      ->take_all()
+      ->allow_extra_args(false);
+  c.add_flag("-q,--quiet", o->quiet, "no table, warnings or progress");
+  c.add_flag("--no-fast-forward", o->no_fast_forward, "take every decode step by itself");
+  c.add_option("--seed", o->seed, "seed of all random streams")->type_name("N");
+  c.add_option("--tie-seed", o->tie_seed, "permute events of the same instant by this seed")
+      ->type_name("N");
+  c.add_flag("--profile", o->profile, "tell on stderr where the time went");
+  c.callback([o, &action] { action = [o] { return run_command(*o); }; });
+}
+
+}  // namespace medley::cli
