@@ -73,7 +73,7 @@ std::vector<OpCost> StepModel::explain(const Features& x, double max_kv) const {
               r.op.all_to_all
                   ? all_to_all_time(m.catalog, m.input.node, m.input.tensor_parallel, payload)
                   : all_reduce_time(m.catalog, m.input.node, m.input.tensor_parallel, payload,
-                                    m.in_graph(x));
+                                    group == &m.logits_ops || m.in_graph(x));
           row.time_s = r.op.repeats * t.time.value();
           row.bound = "link";
           row.provenance = t.provenance;
