@@ -49,53 +49,71 @@ std::string joined(const std::vector<std::string>& words) {
   return fmt::format("{}", fmt::join(words, " "));
 }
 
-std::string bash_script(const std::vector<Node>& nodes) {
-  std::string cases;
-  for (const Node& n : nodes) {
-    cases += fmt::format("    '{}') words='{}'; options='{}' ;;\n", n.path, joined(n.words),
-                         joined(n.options));
-  }
-  return R"sh(# bash completion for medley:  source <(medley completion bash)
+// clang-format off
+constexpr const char* kBashHead = R"sh(# bash completion for medley:  source <(medley completion bash)
 _medley() {
-  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} path='' words='' options='' i
-  for ((i = 1; i < COMP_CWORD; i++)); do
-    case ${COMP_WORDS[i]} in
-      -*) break ;;
-      run|check|list|show|explain|completion) path=${COMP_WORDS[i]}; break ;;
-      trace) path=trace ;;
-      generate|convert) path="trace ${COMP_WORDS[i]}"; break ;;
-    esac
-    if [[ $path == trace && ${COMP_WORDS[i+1]} == show ]] && ((i + 1 < COMP_CWORD)); then
-      path='trace show'; break
-    fi
-  done
+  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}
+  local path='' words='' options='' first=1
+  if ((COMP_CWORD > 1)); then path=${COMP_WORDS[1]}; first=2; fi
+  if [[ $path == trace ]] && ((COMP_CWORD > 2)); then path="trace ${COMP_WORDS[2]}"; first=3; fi
   case $prev in
     --format) COMPREPLY=($(compgen -W 'table json csv' -- "$cur")); return ;;
     --requests) COMPREPLY=($(compgen -W 'all none sample:' -- "$cur")); return ;;
     --out|--catalog|--zoo) COMPREPLY=($(compgen -d -- "$cur")); return ;;
-    device|link|node|backend|model)
-      if [[ $path == show ]]; then
-        local IFS=$'\n'
-        local names=($(compgen -W "$("${COMP_WORDS[0]}" list "${prev}s" --format csv 2>/dev/null |
-          tail -n +2 | cut -d, -f1)" -- "$cur"))
-        COMPREPLY=("${names[@]// /\\ }")
-        return
-      fi ;
-  ;
   esac
+  if [[ $path == show ]] && ((COMP_CWORD == 3)); then
+    local IFS=$'\n'
+    COMPREPLY=($(compgen -W "$("${COMP_WORDS[0]}" list "${prev}s" --format csv 2>/dev/null |
+      tail -n +2 | cut -d, -f1)" -- "$cur"))
+    COMPREPLY=("${COMPREPLY[@]// /\\ }")
+    return
+  fi
   case $path in
-)sh" + cases +
-         R"sh(  esac
+)sh";
+constexpr const char* kBashTail = R"sh(  esac
   if [[ $cur == -* ]]; then
     COMPREPLY=($(compgen -W "$options" -- "$cur"))
-  elif [[ -n $words && $prev == "${path##* }" || -z $path ]]; then
-    COMPREPLY=($(compgen -W "$words $options" -- "$cur"))
+  elif [[ -n $words ]] && ((COMP_CWORD == first)); then
+    COMPREPLY=($(compgen -W "$words" -- "$cur"))
   else
     COMPREPLY=($(compgen -f -- "$cur"))
   fi
 }
 complete -o filenames -F _medley medley
 )sh";
+constexpr const char* kZshHead = R"sh(#compdef medley
+# zsh completion for medley:  medley completion zsh > "${fpath[1]}/_medley"
+_medley() {
+  local key="" first=2
+  local -a choices options
+  if (( CURRENT > 2 )); then key=${words[2]}; first=3; fi
+  if [[ $key == trace ]] && (( CURRENT > 3 )); then key="trace ${words[3]}"; first=4; fi
+  if [[ $key == show ]] && (( CURRENT == 4 )); then
+    choices=("${(@f)$(${words[1]} list ${words[3]}s --format csv 2>/dev/null |
+      tail -n +2 | cut -d, -f1)}")
+    compadd -a choices
+    return
+  fi
+  case $key in
+)sh";
+constexpr const char* kZshTail = R"sh(  esac
+  if (( CURRENT == first && $#choices )) && [[ ${words[CURRENT]} != -* ]]; then
+    compadd -a choices
+  else
+    _arguments $options '*:file:_files'
+  fi
+}
+if [[ $funcstack[1] == _medley ]]; then _medley "$@"; else compdef _medley medley; fi
+)sh";
+// clang-format on
+
+std::string bash_script(const std::vector<Node>& nodes) {
+  std::string text = kBashHead;
+  for (const Node& n : nodes) {
+    text += fmt::format("    '{}') words='{}'; options='{}' ;;\n", n.path, joined(n.words),
+                        joined(n.options));
+  }
+  return text + kBashTail;
 }
 
 std::string shell_quoted(const std::string& text) {
@@ -105,44 +123,21 @@ std::string shell_quoted(const std::string& text) {
 }
 
 std::string zsh_script(const std::vector<Node>& nodes) {
-  std::string cases;
+  std::string text = kZshHead;
   for (const Node& n : nodes) {
     std::string options;
     for (std::size_t i = 0; i < n.options.size(); ++i) {
-      std::string text = n.options[i] + "[" + n.descriptions[i] + "]";
-      for (std::size_t at = 0; (at = text.find(':', at)) != std::string::npos; at += 2) {
-        text.insert(at, "\\");
+      std::string option = n.options[i] + "[";
+      for (const char c : n.descriptions[i]) {
+        if (c == ':' || c == '[' || c == ']') option += '\\';
+        option += c;
       }
-      options += " " + shell_quoted(text);
+      options += " " + shell_quoted(option + "]");
     }
-    cases += fmt::format("    {}) words=({}); options=({} ) ;;\n", shell_quoted(n.path),
-                         joined(n.words), options);
+    text += fmt::format("    {}) choices=({}); options=({} ) ;;\n", shell_quoted(n.path),
+                        joined(n.words), options);
   }
-  return R"sh(#compdef medley
-# zsh completion for medley:  medley completion zsh > "${fpath[1]}/_medley"
-_medley() {
-  local key="" w
-  local -a options words
-  for w in "${(@)words[2,CURRENT-1]}"; do :; done
-  local -a typed=("${(@)words[2,CURRENT-1]}")
-  if [[ ${typed[1]} == trace && -n ${typed[2]} && ${typed[2]} != -* ]]; then
-    key="trace ${typed[2]}"
-  elif [[ -n ${typed[1]} && ${typed[1]} != -* ]]; then
-    key=${typed[1]}
-  fi
-  local depth=$(( ${#${(z)key}} + 1 ))
-  local first=$(( CURRENT - 1 == depth ))
-  case $key in
-)sh" + cases +
-         R"sh(  esac
-  if (( first )) && (( ${#words} )); then
-    compadd -a words
-  else
-    _arguments -s $options '*:file:_files'
-  fi
-}
-compdef _medley medley
-)sh";
+  return text + kZshTail;
 }
 
 std::string fish_script(const std::vector<Node>& nodes) {

@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "hwmodels/catalog.h"
 #include "sim/core/csv.h"
-#include "sim/core/json_reader.h"
+#include "sim/core/text_file.h"
 #include "sim/serving/policies.h"
 #include "tools/sourced_table.h"
 #include "workloads/model.h"
@@ -176,6 +175,24 @@ void list_formats(const ListOptions& o) {
   print_table(table, o.format);
 }
 
+/// The first sentence of the comment that opens the file.
+std::string opening_comment(const fs::path& file) {
+  LineReader lines(file.string());
+  std::string text;
+  std::string_view line;
+  while (lines.next(line) && line.starts_with("//")) {
+    line.remove_prefix(2);
+    const std::size_t begin = line.find_first_not_of(' ');
+    if (begin == std::string_view::npos) break;
+    if (!text.empty()) text += ' ';
+    text += line.substr(begin);
+  }
+  const std::size_t end = text.find(". ");
+  if (end != std::string::npos) text.resize(end);
+  if (text.ends_with('.')) text.pop_back();
+  return text;
+}
+
 void list_scenarios(const ListOptions& o) {
   const fs::path root = fs::path(shipped_data_directory()) / "configs" / "scenarios";
   std::vector<fs::path> files;
@@ -184,14 +201,9 @@ void list_scenarios(const ListOptions& o) {
     if (entry.path().extension() == ".json") files.push_back(entry.path());
   }
   std::sort(files.begin(), files.end());
-  TextTable table({{"scenario", "scenario"}, {"what it shows", "comment"}, {"file", "file"}});
+  TextTable table({{"scenario", "scenario"}, {"what it shows", "summary"}, {"file", "file"}});
   for (const fs::path& file : files) {
-    const auto json = load_json(file.string());
-    std::string comment;
-    if (json.is_object() && json.contains("comment") && json["comment"].is_string()) {
-      comment = json["comment"].get<std::string>();
-    }
-    table.add({file.lexically_relative(root).replace_extension().string(), comment,
+    table.add({file.lexically_relative(root).replace_extension().string(), opening_comment(file),
                file.lexically_proximate(fs::current_path()).string()});
   }
   print_table(table, o.format);
