@@ -161,6 +161,24 @@ void read_batching(ResolvingReader& pool, PoolSpec& spec) {
   }
 }
 
+/// Reports a plan that cannot run at the key that is to blame.
+void check_plan(ResolvingReader& pool, const PoolSpec& spec, int devices) {
+  const auto why = [&](int tp, int pp, bool ep) { return plan_problem(spec.model, tp, pp, ep); };
+  const std::string reason =
+      why(spec.tensor_parallel, spec.pipeline_parallel, spec.expert_parallel);
+  if (reason.empty()) return;
+  if (!why(1, 1, false).empty()) return pool.problem("model", reason);
+  if (!why(1, spec.pipeline_parallel, false).empty()) {
+    return pool.problem("pipeline_parallel_size", reason);
+  }
+  std::string possible;
+  for (int tp = 1; tp * spec.pipeline_parallel <= devices; ++tp) {
+    if (!why(tp, spec.pipeline_parallel, spec.expert_parallel).empty()) continue;
+    possible += (possible.empty() ? "possible here: " : ", ") + std::to_string(tp);
+  }
+  pool.problem("tensor_parallel_size", reason, possible);
+}
+
 void read_parallelism(ResolvingReader& pool, PoolSpec& spec, const NodeGroup& group) {
   const auto count = [&](std::string_view key, std::int64_t most) {
     return static_cast<int>(pool.integer_or(key, 1, 1, most));
@@ -194,18 +212,7 @@ void read_parallelism(ResolvingReader& pool, PoolSpec& spec, const NodeGroup& gr
                  fmt::format("{} has no experts to spread", spec.model.name), "leave it out");
     spec.expert_parallel = false;
   }
-  const std::string why =
-      plan_problem(spec.model, spec.tensor_parallel, spec.pipeline_parallel, spec.expert_parallel);
-  if (why.empty()) return;
-  std::string possible;
-  for (int tp = 1; tp <= devices; ++tp) {
-    if (tp * spec.pipeline_parallel > devices ||
-        !plan_problem(spec.model, tp, spec.pipeline_parallel, spec.expert_parallel).empty()) {
-      continue;
-    }
-    possible += (possible.empty() ? "possible here: " : ", ") + std::to_string(tp);
-  }
-  pool.problem("tensor_parallel_size", why, possible);
+  check_plan(pool, spec, devices);
 }
 
 std::string node_names(const std::vector<NodeGroup>& groups, const std::string& wanted) {

@@ -283,11 +283,11 @@ TEST_CASE("models and hardware of one's own come from folders of the scenario or
   CHECK(load_scenario(options).resolved_json == s.resolved_json);
 }
 
-TEST_CASE("a model that is no decoder is refused with the reason") {
+TEST_CASE("a model that cannot be served is refused with the reason") {
   const Problem p = only_problem(
       test::kScenario, {"pools.small.model=resnet-50", "workload.sources.chat.model=resnet-50"});
-  CHECK(p.pointer == "/pools/small/tensor_parallel_size");
-  MESSAGE(to_text(p));
+  CHECK(p.pointer == "/pools/small/model");
+  CHECK(p.message.starts_with("serving a cnn model is not supported"));
 }
 
 TEST_CASE("without a trace the same scenario resolves the same") {
