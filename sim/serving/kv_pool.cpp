@@ -206,6 +206,7 @@ void KvPool::acquire(const Hit& hit, const std::uint64_t* ids, std::uint64_t res
     lease.shared_blocks += used_here;
     left -= used_here;
   }
+  lease.named = lease.shared_blocks;
   if (hit.resumed) {
     // Back into private ownership: nobody else can name these blocks.
     const std::uint32_t entry = find(resume_key);
@@ -222,65 +223,47 @@ void KvPool::acquire(const Hit& hit, const std::uint64_t* ids, std::uint64_t res
 
 void KvPool::extend(const std::uint64_t* ids, std::uint32_t count, std::int64_t id_tokens,
                     std::int64_t tokens, KvLease& lease) {
-  const std::int64_t wanted = blocks_for(tokens);
-  std::int64_t fresh = wanted - lease.blocks();
-  if (fresh <= 0) return;
-  take(fresh);
-  if (caching_ && count > 0) {
-    // Full blocks that ids name, as far as they will be computed.
-    const std::int64_t named = std::min(tokens, id_tokens) / block_tokens_;
-    std::int64_t position = lease.blocks();  // own blocks never precede named ones that we register
-    for (std::int64_t k = position / entry_blocks_; position < named && k < count; ++k) {
-      const std::int64_t end = std::min((k + 1) * entry_blocks_, named);
-      const std::int64_t adding = end - position;
-      if (adding <= 0) break;
-      std::uint32_t entry = find(ids[k]);
-      const std::int64_t offset = position - k * entry_blocks_;
-      const bool held = entry != kNone && !lease.entries.empty() && lease.entries.back() == entry;
-      if (entry == kNone && offset == 0) {
-        entry = insert(ids[k]);
-        entries_[entry].holders = 1;
-        entries_[entry].blocks = adding;
-        lease.entries.push_back(entry);
-        lease.shared_blocks += adding;
-      } else if (held && entries_[entry].blocks == offset) {
-        entries_[entry].blocks += adding;
-        lease.shared_blocks += adding;
-      } else {
-        lease.own_blocks += adding;  // somebody else's copy has the name
-      }
-      fresh -= adding;
-      position = end;
-    }
+  const std::int64_t fresh = blocks_for(tokens) - lease.blocks();
+  if (fresh > 0) {
+    take(fresh);
+    lease.own_blocks += fresh;
   }
-  lease.own_blocks += fresh;
+  if (caching_ && count > 0)
+    name_blocks(ids, count, std::min(tokens, id_tokens) / block_tokens_, lease);
 }
 
 void KvPool::publish(const std::uint64_t* ids, std::uint32_t count, std::int64_t tokens,
                      KvLease& lease) {
   if (!caching_ || count == 0) return;
-  const std::int64_t named =
-      std::min<std::int64_t>(tokens, std::int64_t{count} * entry_tokens_) / block_tokens_;
-  // Only a lease whose blocks all carry names can go on naming.
-  std::int64_t position = lease.shared_blocks;
-  for (std::int64_t k = position / entry_blocks_;
-       position < named && lease.own_blocks > 0 && k < count; ++k) {
-    const std::int64_t end = std::min((k + 1) * entry_blocks_, named);
-    const std::int64_t adding = std::min(end - position, lease.own_blocks);
+  name_blocks(ids, count,
+              std::min<std::int64_t>(tokens, std::int64_t{count} * entry_tokens_) / block_tokens_,
+              lease);
+}
+
+/// Turns the lease's own blocks [named, upto) into blocks of the entries their ids name, where the
+/// name is free; others stay its own (somebody else's copy has the name).
+void KvPool::name_blocks(const std::uint64_t* ids, std::uint32_t count, std::int64_t upto,
+                         KvLease& lease) {
+  while (lease.named < upto) {
+    const std::int64_t k = lease.named / entry_blocks_;
+    if (k >= count) return;
+    const std::int64_t end = std::min((k + 1) * entry_blocks_, upto);
+    const std::int64_t adding = end - lease.named;
+    const std::int64_t offset = lease.named - k * entry_blocks_;
     std::uint32_t entry = find(ids[k]);
-    const std::int64_t offset = position - k * entry_blocks_;
     const bool held = entry != kNone && !lease.entries.empty() && lease.entries.back() == entry;
-    if (entry == kNone && offset == 0) {
+    const bool fresh = entry == kNone && offset == 0;
+    if (fresh) {
       entry = insert(ids[k]);
       entries_[entry].holders = 1;
       lease.entries.push_back(entry);
-    } else if (!held || entries_[entry].blocks != offset) {
-      return;
     }
-    entries_[entry].blocks += adding;
-    lease.shared_blocks += adding;
-    lease.own_blocks -= adding;
-    position = end;
+    if (fresh || (held && entries_[entry].blocks == offset)) {
+      entries_[entry].blocks += adding;
+      lease.shared_blocks += adding;
+      lease.own_blocks -= adding;
+    }
+    lease.named = end;
   }
 }
 
@@ -307,8 +290,7 @@ void KvPool::release(KvLease& lease, std::uint64_t resume_key, std::int64_t own_
     }
   }
   lease.entries.clear();
-  lease.own_blocks = 0;
-  lease.shared_blocks = 0;
+  lease.own_blocks = lease.shared_blocks = lease.named = 0;
 }
 
 }  // namespace medley

@@ -8,9 +8,10 @@ namespace medley {
 /// What one request holds of a KvPool.
 struct KvLease {
   std::vector<std::uint32_t> entries;  ///< shared prefix entries, in prompt order
-  std::int64_t own_blocks = 0;         ///< not shared: past the ids, or duplicates of cached ones
+  std::int64_t shared_blocks = 0;      ///< of the held entries, as far as this request uses them
+  std::int64_t own_blocks = 0;         ///< the others: past the ids, not yet full, or duplicates
+  std::int64_t named = 0;              ///< leading blocks whose naming is settled
   std::int64_t blocks() const { return shared_blocks + own_blocks; }
-  std::int64_t shared_blocks = 0;  ///< of the held entries, as far as this request uses them
 };
 
 /// The paged KV cache of one replica, with prefix caching by block hash as in vLLM V1.
@@ -82,6 +83,8 @@ class KvPool {
     std::int64_t blocks = 0;
   };
 
+  void name_blocks(const std::uint64_t* ids, std::uint32_t count, std::int64_t upto,
+                   KvLease& lease);
   std::uint32_t find(std::uint64_t id) const;
   std::uint32_t insert(std::uint64_t id);
   void erase(std::uint64_t id);

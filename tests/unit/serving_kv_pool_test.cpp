@@ -47,6 +47,21 @@ TEST_CASE("a second prompt hits the whole blocks inside common ids, never the la
   CHECK(hit.evictable == 68);
 }
 
+TEST_CASE("chunks that end inside a block name it once it is full") {
+  KvPool pool(100, 16, 64, true);  // one id = 4 blocks
+  const std::uint64_t ids[] = {1, 2, 3};
+  KvLease lease;
+  pool.extend(ids, 3, 192, 70, lease);  // 4 blocks of id 1, and 6 tokens of the fifth
+  CHECK(lease.shared_blocks == 4);
+  CHECK(lease.own_blocks == 1);
+  pool.extend(ids, 3, 192, 150, lease);
+  CHECK(lease.shared_blocks == 9);
+  pool.extend(ids, 3, 192, 192, lease);
+  CHECK(lease.shared_blocks == 12);
+  CHECK(lease.own_blocks == 0);
+  CHECK(pool.lookup(ids, 3, 192, 200, 0).blocks == 12);
+}
+
 TEST_CASE("the tail of a prompt is evicted before its head, the oldest prompt first") {
   KvPool pool(64, 16, 512, true);
   const std::uint64_t a[] = {1}, b[] = {2};
