@@ -5,7 +5,7 @@
 
 namespace medley {
 
-/// One key of a scenario file, for documentation, `medley list schema` and completion.
+/// One key of a scenario file, for documentation.
 struct SchemaKey {
   std::string path;      ///< "pools.<name>.replicas"
   std::string type;      ///< "integer", "time", "name of a model", ...

@@ -44,7 +44,7 @@ SchemaSection source_section() {
 
 SchemaSection trace_section() {
   return {"Trace files",
-          "Formats are told by their columns. `medley list traces` shows the formats and names.",
+          "Formats are told by their columns. `medley list formats` shows the formats and names.",
           {{"<source>.trace.format", "name", "auto", "Azure, Mooncake, BurstGPT, native, ..."},
            {"<source>.trace.columns.<field>", "column, or {name, unit}", "by alias",
             "fields: arrival, input_tokens, output_tokens, delay, model, class, tenant, priority, "
