@@ -24,115 +24,94 @@ KvPool::KvPool(std::int64_t blocks, std::int32_t block_tokens, std::int32_t entr
             block_tokens, entry_tokens),
         "choose a divisor, or switch enable_prefix_caching off");
   }
-  table_id_.assign(64, 0);
-  table_entry_.assign(64, kNone);
-  append(kNone, blocks);
+  table_.resize(64);
+  enqueue_nameless(blocks);
 }
 
-// ---- the table of entries --------------------------------------------------------------------
+// ---- the table of names ------------------------------------------------------------------------
 
 std::uint32_t KvPool::find(std::uint64_t id) const {
-  const std::size_t mask = table_id_.size() - 1;
+  const std::size_t mask = table_.size() - 1;
   for (std::size_t i = home(id);; i = (i + 1) & mask) {
-    if (table_entry_[i] == kNone) return kNone;
-    if (table_id_[i] == id) return table_entry_[i];
+    if (table_[i].entry == kNone || table_[i].id == id) return table_[i].entry;
   }
 }
 
 std::uint32_t KvPool::insert(std::uint64_t id) {
-  if (2 * (table_used_ + 1) > table_id_.size()) grow();
-  const std::uint32_t entry = new_entry(id);
-  const std::size_t mask = table_id_.size() - 1;
+  if (2 * (table_used_ + 1) > table_.size()) grow();
+  const std::uint32_t entry = new_entry(id, true);
+  const std::size_t mask = table_.size() - 1;
   std::size_t i = home(id);
-  while (table_entry_[i] != kNone) i = (i + 1) & mask;
-  table_id_[i] = id;
-  table_entry_[i] = entry;
+  while (table_[i].entry != kNone) i = (i + 1) & mask;
+  table_[i] = {id, entry};
   ++table_used_;
   return entry;
 }
 
 void KvPool::erase(std::uint64_t id) {
-  const std::size_t mask = table_id_.size() - 1;
+  const std::size_t mask = table_.size() - 1;
   std::size_t hole = home(id);
-  while (table_id_[hole] != id || table_entry_[hole] == kNone) hole = (hole + 1) & mask;
+  while (table_[hole].id != id || table_[hole].entry == kNone) hole = (hole + 1) & mask;
   // Close the gap: move back what probing would no longer reach.
-  for (std::size_t i = (hole + 1) & mask; table_entry_[i] != kNone; i = (i + 1) & mask) {
-    if (((i - home(table_id_[i])) & mask) >= ((i - hole) & mask)) {
-      table_id_[hole] = table_id_[i];
-      table_entry_[hole] = table_entry_[i];
+  for (std::size_t i = (hole + 1) & mask; table_[i].entry != kNone; i = (i + 1) & mask) {
+    if (((i - home(table_[i].id)) & mask) >= ((i - hole) & mask)) {
+      table_[hole] = table_[i];
       hole = i;
     }
   }
-  table_entry_[hole] = kNone;
+  table_[hole].entry = kNone;
   --table_used_;
 }
 
 void KvPool::grow() {
-  const std::vector<std::uint64_t> ids = std::move(table_id_);
-  const std::vector<std::uint32_t> entries = std::move(table_entry_);
-  table_id_.assign(ids.size() * 2, 0);
-  table_entry_.assign(ids.size() * 2, kNone);
+  const std::vector<Slot> old = std::move(table_);
+  table_.assign(old.size() * 2, Slot{});
   --table_shift_;
-  const std::size_t mask = table_id_.size() - 1;
-  for (std::size_t k = 0; k < ids.size(); ++k) {
-    if (entries[k] == kNone) continue;
-    std::size_t i = home(ids[k]);
-    while (table_entry_[i] != kNone) i = (i + 1) & mask;
-    table_id_[i] = ids[k];
-    table_entry_[i] = entries[k];
+  const std::size_t mask = table_.size() - 1;
+  for (const Slot& slot : old) {
+    if (slot.entry == kNone) continue;
+    std::size_t i = home(slot.id);
+    while (table_[i].entry != kNone) i = (i + 1) & mask;
+    table_[i] = slot;
   }
 }
 
-std::uint32_t KvPool::new_entry(std::uint64_t id) {
+std::uint32_t KvPool::new_entry(std::uint64_t id, bool named) {
+  std::uint32_t e = static_cast<std::uint32_t>(entries_.size());
   if (spare_entries_.empty()) {
-    entries_.push_back({id, 0, 0, kNone});
-    return static_cast<std::uint32_t>(entries_.size() - 1);
+    entries_.emplace_back();
+  } else {
+    e = spare_entries_.back();
+    spare_entries_.pop_back();
   }
-  const std::uint32_t e = spare_entries_.back();
-  spare_entries_.pop_back();
-  entries_[e] = {id, 0, 0, kNone};
+  entries_[e] = {id, 0, 0, kNone, kNone, named};
   return e;
 }
 
 void KvPool::drop_entry(std::uint32_t entry) {
-  erase(entries_[entry].id);
+  if (entries_[entry].named) erase(entries_[entry].id);
   spare_entries_.push_back(entry);
 }
 
-// ---- the free queue --------------------------------------------------------------------------
+// ---- the free queue ----------------------------------------------------------------------------
 
-std::uint32_t KvPool::new_node() {
-  if (spare_nodes_.empty()) {
-    nodes_.emplace_back();
-    return static_cast<std::uint32_t>(nodes_.size() - 1);
-  }
-  const std::uint32_t n = spare_nodes_.back();
-  spare_nodes_.pop_back();
-  nodes_[n] = Node{};
-  return n;
+void KvPool::enqueue(std::uint32_t entry) {
+  entries_[entry].previous = tail_;
+  entries_[entry].next = kNone;
+  (tail_ == kNone ? head_ : entries_[tail_].next) = entry;
+  tail_ = entry;
 }
 
-void KvPool::append(std::uint32_t entry, std::int64_t blocks) {
+void KvPool::enqueue_nameless(std::int64_t blocks) {
   if (blocks == 0) return;
-  if (entry == kNone && tail_ != kNone && nodes_[tail_].entry == kNone) {
-    nodes_[tail_].blocks += blocks;
-    return;
-  }
-  const std::uint32_t n = new_node();
-  nodes_[n].entry = entry;
-  nodes_[n].blocks = blocks;
-  nodes_[n].previous = tail_;
-  (tail_ == kNone ? head_ : nodes_[tail_].next) = n;
-  tail_ = n;
-  if (entry != kNone) entries_[entry].node = n;
+  if (tail_ == kNone || entries_[tail_].named) enqueue(new_entry(0, false));
+  entries_[tail_].blocks += blocks;
 }
 
-void KvPool::unlink(std::uint32_t node) {
-  Node& n = nodes_[node];
-  (n.previous == kNone ? head_ : nodes_[n.previous].next) = n.next;
-  (n.next == kNone ? tail_ : nodes_[n.next].previous) = n.previous;
-  if (n.entry != kNone) entries_[n.entry].node = kNone;
-  spare_nodes_.push_back(node);
+void KvPool::unlink(std::uint32_t entry) {
+  const Entry& e = entries_[entry];
+  (e.previous == kNone ? head_ : entries_[e.previous].next) = e.next;
+  (e.next == kNone ? tail_ : entries_[e.next].previous) = e.previous;
 }
 
 void KvPool::take(std::int64_t count) {
@@ -140,28 +119,23 @@ void KvPool::take(std::int64_t count) {
   free_ -= count;
   note_used();
   while (count > 0) {
-    Node& n = nodes_[head_];
-    const std::int64_t from_here = std::min(count, n.blocks);
-    n.blocks -= from_here;
+    const std::uint32_t first = head_;
+    Entry& e = entries_[first];
+    const std::int64_t from_here = std::min(count, e.blocks);
+    e.blocks -= from_here;
     count -= from_here;
-    if (n.entry != kNone) {
-      entries_[n.entry].blocks = n.blocks;
-      if (n.blocks == 0) {
-        const std::uint32_t entry = n.entry;
-        unlink(head_);
-        drop_entry(entry);
-        continue;
-      }
+    if (e.blocks == 0) {
+      unlink(first);
+      drop_entry(first);
     }
-    if (n.blocks == 0) unlink(head_);
   }
 }
 
 void KvPool::hold(std::uint32_t entry) {
   Entry& e = entries_[entry];
-  if (e.holders++ == 0 && e.node != kNone) {
+  if (e.holders++ == 0) {
     free_ -= e.blocks;
-    unlink(e.node);
+    unlink(entry);
     note_used();
   }
 }
@@ -213,10 +187,8 @@ void KvPool::acquire(const Hit& hit, const std::uint64_t* ids, std::uint64_t res
     hold(entry);
     const std::int64_t present = entries_[entry].blocks;
     lease.own_blocks += left;
-    if (present > left) {
-      free_ += present - left;
-      append(kNone, present - left);
-    }
+    free_ += present - left;
+    enqueue_nameless(present - left);
     drop_entry(entry);
   }
 }
@@ -271,11 +243,11 @@ void KvPool::release(KvLease& lease, std::uint64_t resume_key, std::int64_t own_
   std::int64_t own = lease.own_blocks;
   std::int64_t kept = caching_ && resume_key != 0 ? std::min(own_full, own) : 0;
   if (kept > 0 && find(resume_key) != kNone) kept = 0;
-  append(kNone, own - kept);
+  enqueue_nameless(own - kept);
   if (kept > 0) {
     const std::uint32_t entry = insert(resume_key);
     entries_[entry].blocks = kept;
-    append(entry, kept);
+    enqueue(entry);
   }
   free_ += own;
   for (std::size_t i = lease.entries.size(); i-- > 0;) {
@@ -283,11 +255,7 @@ void KvPool::release(KvLease& lease, std::uint64_t resume_key, std::int64_t own_
     Entry& e = entries_[entry];
     if (--e.holders > 0) continue;
     free_ += e.blocks;
-    if (e.blocks == 0) {
-      drop_entry(entry);
-    } else {
-      append(entry, e.blocks);
-    }
+    e.blocks == 0 ? drop_entry(entry) : enqueue(entry);
   }
   lease.entries.clear();
   lease.own_blocks = lease.shared_blocks = lease.named = 0;

@@ -71,16 +71,18 @@ class KvPool {
 
  private:
   static constexpr std::uint32_t kNone = 0xffffffffU;
+  /// A run of blocks under one name, or a run of free blocks without content worth finding. In the
+  /// free queue (linked by previous and next) exactly when nobody holds it.
   struct Entry {
     std::uint64_t id = 0;
     std::int64_t blocks = 0;  ///< present, from its first block on
     std::uint32_t holders = 0;
-    std::uint32_t node = kNone;  ///< in the free queue when nobody holds it
-  };
-  struct Node {  ///< a run of free blocks
     std::uint32_t previous = kNone, next = kNone;
-    std::uint32_t entry = kNone;  ///< kNone: blocks without content worth finding
-    std::int64_t blocks = 0;
+    bool named = false;
+  };
+  struct Slot {  ///< of the table; empty when entry is kNone
+    std::uint64_t id = 0;
+    std::uint32_t entry = kNone;
   };
 
   void name_blocks(const std::uint64_t* ids, std::uint32_t count, std::int64_t upto,
@@ -89,11 +91,11 @@ class KvPool {
   std::uint32_t insert(std::uint64_t id);
   void erase(std::uint64_t id);
   void grow();
-  std::uint32_t new_entry(std::uint64_t id);
+  std::uint32_t new_entry(std::uint64_t id, bool named);
   void drop_entry(std::uint32_t entry);
-  std::uint32_t new_node();
-  void append(std::uint32_t entry, std::int64_t blocks);
-  void unlink(std::uint32_t node);
+  void enqueue(std::uint32_t entry);
+  void enqueue_nameless(std::int64_t blocks);
+  void unlink(std::uint32_t entry);
   void hold(std::uint32_t entry);
   void note_used() {
     if (used() > peak_used_) peak_used_ = used();
@@ -107,19 +109,16 @@ class KvPool {
   bool caching_;
   std::vector<Entry> entries_;
   std::vector<std::uint32_t> spare_entries_;
-  std::vector<Node> nodes_;
-  std::vector<std::uint32_t> spare_nodes_;
   std::uint32_t head_ = kNone, tail_ = kNone;
   // Open addressing, linear probing, at most half full. Four neighbouring ids share a home line, so
   // the sequential ids of traces lie together without forming long runs.
   std::size_t home(std::uint64_t id) const {
     return static_cast<std::size_t>((((id >> 2) * 0x9e3779b97f4a7c15ULL) >> table_shift_) +
                                     (id & 3)) &
-           (table_id_.size() - 1);
+           (table_.size() - 1);
   }
   int table_shift_ = 58;
-  std::vector<std::uint64_t> table_id_;
-  std::vector<std::uint32_t> table_entry_;
+  std::vector<Slot> table_;
   std::size_t table_used_ = 0;
 };
 
