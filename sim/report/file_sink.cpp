@@ -57,10 +57,10 @@ struct FileSink::Impl {
   Impl(const std::string& path, bool gzip) : file(path) {
     if (!gzip) return;
     packed = std::make_unique<io::filtering_ostream>();
-    packed->exceptions(std::ios::badbit);
     // No time stamp and no name in the header: the same rows give the same bytes.
     packed->push(io::gzip_compressor(io::gzip_params(io::gzip::best_speed)));
     packed->push(CFileSink{&file});
+    packed->exceptions(std::ios::badbit);  // what CFile throws comes through
   }
   CFile file;
   std::unique_ptr<io::filtering_ostream> packed;

@@ -97,8 +97,10 @@ std::string columns_json() {
         {{"file", c.file}, {"column", c.column}, {"unit", c.unit}, {"definition", c.definition}});
   }
   for (const MetricInfo& m : report_metrics()) {
-    out["metrics"].push_back(
-        {{"metric", m.metric}, {"unit", m.unit}, {"definition", m.definition}});
+    out["metrics"].push_back({{"metric", m.metric},
+                              {"unit", m.unit},
+                              {"distribution", m.distribution},
+                              {"definition", m.definition}});
   }
   return out.dump(2) + "\n";
 }

@@ -16,12 +16,11 @@ namespace {
 /// The code point at `i`, which moves behind it; invalid bytes count as themselves.
 std::uint32_t next_code_point(std::string_view text, std::size_t& i) {
   const auto lead = static_cast<unsigned char>(text[i++]);
-  const int more = lead >= 0xF0 ? 3 : lead >= 0xE0 ? 2 : lead >= 0xC0 ? 1 : 0;
-  std::uint32_t code = more == 3   ? lead & 0x07U
-                       : more == 2 ? lead & 0x0FU
-                       : more == 1 ? lead & 0x1FU
-                                   : lead;
+  const int more = lead >= 0xF8 ? 0 : lead >= 0xF0 ? 3 : lead >= 0xE0 ? 2 : lead >= 0xC0 ? 1 : 0;
+  std::uint32_t code = lead;
+  if (more > 0) code &= (0x3FU >> more);
   for (int k = 0; k < more && i < text.size(); ++k, ++i) {
+    if ((static_cast<unsigned char>(text[i]) & 0xC0U) != 0x80U) break;
     code = (code << 6) | (static_cast<unsigned char>(text[i]) & 0x3FU);
   }
   return code;
