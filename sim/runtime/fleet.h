@@ -10,6 +10,10 @@
 
 namespace medley {
 
+inline double watts_or_zero(const std::optional<Watts>& w) {
+  return w ? w->value() : 0.0;
+}
+
 /// The replicas of a run with their routers and queues, and the events that move them.
 ///
 /// Events: a request's arrival, the end of a replica's step or run (completion), a pipeline's first

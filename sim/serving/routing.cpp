@@ -164,6 +164,11 @@ class Weighted final : public Router {
 };
 
 /// Expected time to first token and time per token if `request` went to `replica` now.
+///   TTFT = (prompts still to compute + its own) / prefill rate + one decode step
+///   TPOT = decode step at the sequences there would be, plus the prefill work that runs between
+///   its
+///          decode steps: while it decodes, each sequence on board is replaced about once, by a
+///          prompt like this one
 struct Forecast {
   double ttft_s = 0.0;
   double tpot_s = 0.0;
@@ -175,17 +180,18 @@ Forecast forecast(const PublicRequest& request, std::uint32_t replica, const Rou
   const double step = p.step_s_at[std::min(level, p.step_s_at.size() - 1)];
   const double rounds =
       std::max(1.0, sequences / std::exp2(static_cast<double>(p.step_s_at.size() - 1)));
-  return {
-      (view.outstanding_prompt_tokens(replica) + request.input_tokens) / p.prefill_tokens_per_s +
-          step,
-      step * rounds};
+  const double prefill_s =
+      (view.outstanding_prompt_tokens(replica) + request.input_tokens) / p.prefill_tokens_per_s;
+  const double mixed_s = sequences * request.input_tokens / p.prefill_tokens_per_s;
+  return {prefill_s + step,
+          step * rounds + mixed_s / std::max(1.0, request.expected_output_tokens)};
 }
 
 /// The cheapest (or greenest) pool whose least loaded replica is expected to meet the class's SLO;
 /// when none is, the replica with the earliest expected first token. Unknown prices rank last.
 class MeetSlo : public Router {
  public:
-  MeetSlo(const RouterContext&, bool energy) : energy_(energy) {}
+  MeetSlo(const RouterContext& c, bool energy) : energy_(energy), headroom_(c.param("headroom")) {}
   std::uint32_t route(const PublicRequest& request, const std::vector<std::uint32_t>& candidates,
                       const RouterView& view, Rng&) override {
     const RouterView::Slo slo = view.slo(request.slo_class);
@@ -209,8 +215,10 @@ class MeetSlo : public Router {
         fastest_ttft = f.ttft_s;
         fastest = replica;
       }
-      if ((slo.ttft_s && f.ttft_s > *slo.ttft_s) || (slo.tpot_s && f.tpot_s > *slo.tpot_s))
+      if ((slo.ttft_s && f.ttft_s * headroom_ > *slo.ttft_s) ||
+          (slo.tpot_s && f.tpot_s * headroom_ > *slo.tpot_s)) {
         continue;
+      }
       const double price = price_of(view.profile(pool));
       if (best == kHold || price < best_price) {
         best_price = price;
@@ -227,6 +235,7 @@ class MeetSlo : public Router {
     return p.usd_per_s ? *p.usd_per_s / p.decode_tokens_per_s : unknown;
   }
   bool energy_;
+  double headroom_;
   std::vector<std::pair<std::uint16_t, std::uint32_t>> least_;
 };
 class CheapestSlo final : public MeetSlo {
@@ -295,6 +304,8 @@ std::unique_ptr<Router> make(const RouterContext& context) {
 }  // namespace
 
 const Registry<RouterFactory>& routing_registry() {
+  static const ParamInfo kHeadroom{"headroom", 1.0, 0.1, 100.0,
+                                   "factor on the forecast before it is held against the SLO"};
   static const Registry<RouterFactory> registry = [] {
     Registry<RouterFactory> r("routing policy");
     r.add("central_queue", "one queue per model; a replica takes the next request when it has room",
@@ -307,10 +318,10 @@ const Registry<RouterFactory>& routing_registry() {
           make<LeastTokens>);
     r.add("power_of_two", "the less loaded of two drawn at random", {}, make<PowerOfTwo>);
     r.add("weighted", "shares proportional to each replica's decode capacity", {}, make<Weighted>);
-    r.add("cheapest_slo", "cheapest pool expected to meet the class's TTFT and TPOT", {},
+    r.add("cheapest_slo", "cheapest pool expected to meet the class's TTFT and TPOT", {kHeadroom},
           make<CheapestSlo>);
     r.add("greenest_slo", "pool with the least energy per token expected to meet the class's SLO",
-          {}, make<GreenestSlo>);
+          {kHeadroom}, make<GreenestSlo>);
     r.add("session_affinity",
           "turns of a session stay on one replica; new sessions to the least loaded", {},
           make<SessionAffinity>);

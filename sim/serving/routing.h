@@ -17,6 +17,7 @@ namespace medley {
 /// What a controller can know of one pool before and during a run: rates measured (here: evaluated)
 /// at a reference load of 1,024-token contexts, and prices.
 struct PoolProfile {
+  static constexpr std::int64_t kReferenceContext = 1024;
   double decode_tokens_per_s = 0.0;        ///< one replica, largest batch that fits
   double prefill_tokens_per_s = 0.0;       ///< one replica
   std::vector<double> step_s_at;           ///< decode step time at 1, 2, 4, ... sequences
