@@ -133,6 +133,7 @@ void add_input(CLI::App& c, TraceOptions& o, const char* what) {
 void add_reading(CLI::App& c, TraceOptions& o) {
   c.add_option("--input-format", o.input_format,
                "format of a trace file (medley list formats); auto: by its columns")
+      ->check(CLI::IsMember(trace_format_names()))
       ->type_name("NAME");
   c.add_flag("--drop-bad-rows", o.drop_bad_rows, "drop and count rows that cannot be read");
 }
