@@ -7,7 +7,7 @@
 #include "hwmodels/catalog.h"
 #include "sim/core/csv.h"
 #include "sim/core/text_file.h"
-#include "sim/serving/policies.h"
+#include "sim/serving/routing.h"
 #include "tools/sourced_table.h"
 #include "workloads/model.h"
 #include "workloads/trace_fields.h"

@@ -20,7 +20,7 @@ struct ParamInfo {
 };
 
 /// Name -> {summary, parameters, factory}. Registration is explicit (one `add` line in
-/// sim/serving/policies.cpp): static initialisers are dropped from static libraries by the linker.
+/// sim/serving/routing.cpp): static initialisers are dropped from static libraries by the linker.
 template <class Factory>
 class Registry {
  public:

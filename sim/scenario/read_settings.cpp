@@ -6,7 +6,7 @@
 
 #include "sim/core/csv.h"
 #include "sim/scenario/read.h"
-#include "sim/serving/policies.h"
+#include "sim/serving/routing.h"
 
 namespace medley {
 

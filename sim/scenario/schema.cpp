@@ -4,7 +4,7 @@
 
 #include "sim/core/csv.h"
 #include "sim/scenario/schema_sections.h"
-#include "sim/serving/policies.h"
+#include "sim/serving/routing.h"
 
 namespace medley {
 
