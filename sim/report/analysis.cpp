@@ -27,6 +27,7 @@ Analysis::Analysis(const Scenario& scenario, const RunResult& result) : account_
     slo_of_class_.push_back(it == scenario.slo.end() ? nullptr : &it->second);
   }
   find_window();
+  find_measured();
   find_trust();
   price_requests();
   summarize();
@@ -73,12 +74,15 @@ bool Analysis::arrived(std::size_t request) const {
   return result().requests[request].arrival <= result().end;
 }
 
-bool Analysis::measured(std::size_t request) const {
-  if (!arrived(request)) return false;
-  const SimTime arrival = result().requests[request].arrival;
-  if (arrival < scenario().measure.warmup) return false;
-  const auto& window = scenario().measure.window;
-  return !window || arrival < SimTime::after(scenario().measure.warmup, *window);
+void Analysis::find_measured() {
+  const MeasureSpec& measure = scenario().measure;
+  const SimTime end =
+      measure.window ? SimTime::after(measure.warmup, *measure.window) : SimTime::max();
+  measured_.resize(result().requests.size());
+  for (std::size_t i = 0; i < measured_.size(); ++i) {
+    const SimTime arrival = result().requests[i].arrival;
+    measured_[i] = arrived(i) && arrival >= measure.warmup && arrival < end;
+  }
 }
 
 RequestTimes Analysis::times(std::size_t request) const {

@@ -69,7 +69,9 @@ class Analysis {
   const ScopeSummary& pool(std::size_t pool) const { return scopes_[1 + pool]; }
 
   bool arrived(std::size_t request) const;
-  bool measured(std::size_t request) const;  ///< arrived inside the window
+  bool measured(std::size_t request) const {  ///< arrived inside the window
+    return measured_[request];
+  }
   RequestTimes times(std::size_t request) const;
   SloVerdict slo(std::size_t request) const;
   const SloSpec* slo_of(std::size_t request) const;  ///< its class's objectives, or nullptr
@@ -93,6 +95,7 @@ class Analysis {
 
  private:
   void find_window();
+  void find_measured();
   void find_trust();
   void price_requests();
   void summarize();
@@ -100,6 +103,7 @@ class Analysis {
   FleetAccount account_;
   MeasuredWindow window_;
   std::vector<const SloSpec*> slo_of_class_;
+  std::vector<bool> measured_;
   std::vector<double> pool_cost_, pool_weight_;
   Trust trust_;
   std::vector<ScopeSummary> scopes_;

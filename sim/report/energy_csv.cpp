@@ -17,26 +17,30 @@ struct Curve {
   PowerCourse course;
   Known known;  ///< value unused: whether energy is known at all
   double limit_w = kBlank;
-  double limited_s = kBlank;  ///< over the whole run, mean of the devices
+  double devices = 0.0;  ///< of a pool
+  PowerCourse limited;   ///< their seconds at the limit, summed, in place of joules
 };
+
+Curve fresh_curve(const Analysis& a) {
+  const PowerCourse empty(a.result().bin.value(), a.account().run_s());
+  return {empty, {}, kBlank, 0.0, empty};
+}
 
 Curve pool_curve(const Analysis& a, std::size_t pool) {
   const PoolPower& power = a.account().pools()[pool];
-  Curve c{PowerCourse(a.result().bin.value(), a.account().run_s()), {}};
+  Curve c = fresh_curve(a);
   if (!power.dynamic_known) c.known = Known::unknown(power.missing);
-  double devices = 0.0;
-  double limited = 0.0;
   for (const ReplicaRecord& r : a.result().replicas) {
     if (r.pool != pool) continue;
     const double n = a.scenario().pools[pool].devices_per_replica();
     c.course.add(r.extra_energy_j);
-    devices += n;
-    limited += r.limited_s * n;
+    c.devices += n;
+    c.limited.add(r.limited_bin_s, n);
   }
-  c.course.add_constant(power.context_idle_w.value * devices);
+  c.course.add_constant(power.context_idle_w.value * c.devices);
   c.course.finish();
-  if (power.limit_w.known()) c.limit_w = power.limit_w.value * devices;
-  c.limited_s = devices > 0.0 ? limited / devices : 0.0;
+  if (power.limit_w.known()) c.limit_w = power.limit_w.value * c.devices;
+  c.limited.finish();
   return c;
 }
 
@@ -88,7 +92,7 @@ class EnergyTable {
         out_.blank().blank().blank().blank();
       }
       out_.number(c.limit_w);
-      out_.number(c.limited_s == 0.0 ? 0.0 : kBlank);
+      out_.number(c.devices > 0.0 ? c.limited.joules(from, to) / c.devices : kBlank);
       out_.end_row();
     }
   }
@@ -107,10 +111,7 @@ class EnergyTable {
 
 void write_energy_csv(const Analysis& a, const std::string& path) {
   EnergyTable table(a, path);
-  const auto fresh = [&] {
-    return Curve{PowerCourse(a.result().bin.value(), a.account().run_s()), {}};
-  };
-  Curve site = fresh();
+  Curve site = fresh_curve(a);
   for (const NodeAccount& node : a.account().nodes()) {
     add_node(a, node, a.scenario().price.pue, site);
   }
@@ -120,7 +121,7 @@ void write_energy_csv(const Analysis& a, const std::string& path) {
     table.write(pool_curve(a, p), "pool", a.scenario().pools[p].name);
   }
   for (const NodeAccount& node : a.account().nodes()) {
-    Curve c = fresh();
+    Curve c = fresh_curve(a);
     add_node(a, node, 1.0, c);
     c.course.finish();
     table.write(c, "node", fmt::format("{}/{}", a.scenario().nodes[node.group].name, node.node));

@@ -57,6 +57,7 @@ void count(const BackendSpec& b, ProvenanceCount& out) {
   count(b.context_reserve, out);
   count(b.activation_factor, out);
   count(b.decode_skew, out);
+  count(b.decode_skew, out);
 }
 
 template <class Spec>

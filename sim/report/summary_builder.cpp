@@ -198,6 +198,14 @@ void SummaryBuilder::count_in_window(std::size_t i, Tally& t) const {
   }
 }
 
+void SummaryBuilder::add_moments(std::size_t scope, const std::string& metric,
+                                 const std::string& unit, const Moments& moments) {
+  MetricRow& row = push(scope, metric, unit);
+  row.distribution = true;
+  row.moments = moments;
+  if (moments.count == 0) row.status = "empty";
+}
+
 void SummaryBuilder::add_distribution(const std::string& metric, const std::string& unit,
                                       const std::function<double(std::size_t)>& value) {
   std::vector<double> values(result_.requests.size(), kBlank);
@@ -207,6 +215,10 @@ void SummaryBuilder::add_distribution(const std::string& metric, const std::stri
   const Moments* whole = nullptr;
   Moments fleet;
   for (const Grouping& g : groupings_) {
+    if (whole && g.names.size() == 1 && g.scope != "pool") {  // everybody's name
+      add_moments(g.first, metric, unit, *whole);
+      continue;
+    }
     std::vector<std::vector<double>> members(g.names.size());
     for (std::size_t i = 0; i < values.size(); ++i) {
       if (std::isnan(values[i])) continue;
@@ -214,12 +226,7 @@ void SummaryBuilder::add_distribution(const std::string& metric, const std::stri
       if (member != kNobody) members[member].push_back(values[i]);
     }
     for (std::size_t m = 0; m < members.size(); ++m) {
-      MetricRow& row = push(g.first + m, metric, unit);
-      row.distribution = true;
-      // A scope that holds every value has the fleet's moments.
-      const bool all = whole && static_cast<std::int64_t>(members[m].size()) == whole->count;
-      row.moments = all ? *whole : moments_of(members[m]);
-      if (row.moments.count == 0) row.status = "empty";
+      add_moments(g.first + m, metric, unit, moments_of(members[m]));
     }
     if (!whole) {
       fleet = scopes_[g.first].rows.back().moments;

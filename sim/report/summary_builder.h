@@ -45,6 +45,8 @@ class SummaryBuilder {
   void count_in_window(std::size_t request, Tally& tally) const;
   void add_distribution(const std::string& metric, const std::string& unit,
                         const std::function<double(std::size_t)>& value);
+  void add_moments(std::size_t scope, const std::string& metric, const std::string& unit,
+                   const Moments& moments);
   void add_gaps();
   void add_request_numbers(std::size_t scope);
   void add_rates(std::size_t scope);

@@ -20,10 +20,7 @@ void SummaryBuilder::add_gaps() {
   LogHistogram fleet;
   for (const PoolRecord& p : result_.pools) fleet.merge(p.itl);
   const auto add = [&](std::size_t scope, const LogHistogram& gaps) {
-    MetricRow& row = push(scope, "itl", "s");
-    row.distribution = true;
-    row.moments = moments_of(gaps);
-    if (row.moments.count == 0) row.status = "empty";
+    add_moments(scope, "itl", "s", moments_of(gaps));
   };
   add(0, fleet);
   for (const Grouping& g : groupings_) {

@@ -21,7 +21,10 @@ void ReplicaMeter::on_advance(const Advance& a) {
   a.points == nullptr ? take_line(a) : take_points(a);
   const double seconds = r.busy_s - before;
   r.link_bytes += a.link_bytes * static_cast<double>(a.steps);
-  if (a.clock < 1.0) r.limited_s += seconds;
+  if (a.clock < 1.0) {
+    r.limited_s += seconds;
+    spread_limited(a, seconds);
+  }
   for (int c = 0; c < kProvenanceClasses; ++c) r.trust_s[c] += a.trust[c] * seconds;
   if (spans_ != nullptr) {
     spans_->push_back({r.pool, r.replica, a.start, a.end, a.sequences, a.prompt_tokens, a.steps});
@@ -67,7 +70,7 @@ void ReplicaMeter::take_points(const Advance& a) {
     double left = p.step_s;
     while (at + left > bin_s) {
       const double part = bin_s - at;
-      add_to_bin(bin++, in_bin + step_j * (part / p.step_s));
+      add_to_bin(r.extra_energy_j, bin++, in_bin + step_j * (part / p.step_s));
       in_bin = 0.0;
       left -= part;
       at = 0.0;
@@ -75,14 +78,26 @@ void ReplicaMeter::take_points(const Advance& a) {
     in_bin += step_j * (left / p.step_s);
     at += left;
   }
-  if (in_bin != 0.0) add_to_bin(bin, in_bin);
+  if (in_bin != 0.0) add_to_bin(r.extra_energy_j, bin, in_bin);
 }
 
-void ReplicaMeter::add_to_bin(std::int64_t bin, double joules) {
-  auto& bins = record_->extra_energy_j;
+void ReplicaMeter::add_to_bin(std::vector<double>& bins, std::int64_t bin, double amount) {
   const auto i = static_cast<std::size_t>(bin);
   if (bins.size() <= i) bins.resize(std::max(i + 1, bins.size() + bins.size() / 2), 0.0);
-  bins[i] += joules;
+  bins[i] += amount;
+}
+
+/// Evenly over the advance.
+void ReplicaMeter::spread_limited(const Advance& a, double seconds) {
+  const std::int64_t span = a.end.ns() - a.start.ns();
+  if (span <= 0) return;
+  for (std::int64_t at = a.start.ns(); at < a.end.ns();) {
+    const std::int64_t bin = at / bin_ns_;
+    const std::int64_t next = std::min((bin + 1) * bin_ns_, a.end.ns());
+    add_to_bin(record_->limited_bin_s, bin,
+               seconds * (static_cast<double>(next - at) / static_cast<double>(span)));
+    at = next;
+  }
 }
 
 void ReplicaMeter::spread(const Advance& a) {
@@ -111,10 +126,10 @@ void ReplicaMeter::spread(const Advance& a) {
     const double part = std::clamp((ahead - seconds(k)) / step, 0.0, 1.0);
     const double upto = extra_w * (seconds(k) + part * step) + dynamic(k) +
                         part * (a.first.dynamic_j + a.slope.dynamic_j * k);
-    add_to_bin(bin, upto - given);
+    add_to_bin(record_->extra_energy_j, bin, upto - given);
     given = upto;
   }
-  add_to_bin(last_bin, all - given);
+  add_to_bin(record_->extra_energy_j, last_bin, all - given);
 }
 
 }  // namespace medley

@@ -24,7 +24,8 @@ class ReplicaMeter final : public AdvanceListener {
   void take_line(const Advance& a);
   void take_points(const Advance& a);
   void spread(const Advance& a);
-  void add_to_bin(std::int64_t bin, double joules);
+  void spread_limited(const Advance& a, double seconds);
+  static void add_to_bin(std::vector<double>& bins, std::int64_t bin, double amount);
 
   double floor_w_, idle_w_;
   double share_;  ///< 1 / lanes

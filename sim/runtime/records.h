@@ -61,6 +61,8 @@ struct ReplicaRecord {
   double trust_s[kProvenanceClasses] = {};  ///< busy time by provenance class
   /// Energy above context idle in bins of RunResult::bin, all its devices [J].
   std::vector<double> extra_energy_j;
+  /// limited_s in the same bins (shorter or empty: 0 after its end).
+  std::vector<double> limited_bin_s;
 };
 
 /// State of one pool at a sampling instant.

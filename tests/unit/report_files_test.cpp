@@ -103,6 +103,17 @@ TEST_CASE("peaks are taken over sliding spans that end in the interval") {
   CHECK(row_of(lines, "2,4,pool,p") == "2,4,pool,p,500,250,550,,3000,0");
 }
 
+// Replica 0 of three is at its limit for 0.6 s of the second bin.
+TEST_CASE("time at the limit is the devices' mean in each interval") {
+  HandRun run = hand_run();
+  run.result.replicas[0].limited_s = 0.6;
+  run.result.replicas[0].limited_bin_s = {0, 0.6};
+  const auto lines = Report(run).lines("energy.csv");
+  CHECK(row_of(lines, "0,1,pool,p").ends_with(",3000,0"));
+  CHECK(row_of(lines, "1,2,pool,p").ends_with(",3000,0.19999999999999998"));
+  CHECK(lines_of(Report(run).text("devices.csv"))[1].find(",0.6,0.01,") != std::string::npos);
+}
+
 TEST_CASE("timeseries.csv differences the counters") {
   const auto lines = Report(hand_run()).lines("timeseries.csv");
   REQUIRE(lines.size() == 4);
