@@ -167,7 +167,12 @@ int run_command(const RunOptions& o) {
   start = Clock::now();
   write_report(analysis, out, o.overwrite);
   t.report = since(start);
-  if (!o.quiet) warn(further_missing(analysis));
+  if (!o.quiet) {
+    warn(further_missing(analysis));
+    if (analysis.fleet().value("num_requests") == 0.0) {
+      warn({"no request arrived in the measured window: see measure.warmup and measure.window"});
+    }
+  }
   print_result(o, analysis, out);
   if (o.profile) print_profile(t, result);
 
