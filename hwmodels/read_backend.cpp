@@ -62,6 +62,7 @@ BackendSpec read_backend(ObjectReader& reader, Problems& problems) {
   backend.graph_max_sequences =
       static_cast<int>(kernels.integer_or("graph_max_sequences", 0, 0, kMostTokens));
   backend.kernels_fused = kernels.number_or("fused", 1.0, Range{Range::positive().min, 1.0});
+  backend.decode_skew = sourced.number(kernels, "decode_skew", Range::fraction());
   kernels.finish();
   ObjectReader memory = sourced.section(reader, "memory");
   backend.memory_utilization =

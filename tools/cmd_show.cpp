@@ -163,6 +163,7 @@ void show_backend(const ShowOptions& o, Sheet& sheet) {
   sheet.value("context_reserve", b.context_reserve);
   sheet.value("activation_factor", b.activation_factor);
   sheet.value("decode_skew", b.decode_skew);
+  sheet.value("decode_skew", b.decode_skew);
   sheet.plain("block_size", std::to_string(b.block_size));
   sheet.plain("max_num_seqs", std::to_string(b.max_num_seqs));
   sheet.plain("max_num_batched_tokens", std::to_string(b.max_num_batched_tokens));

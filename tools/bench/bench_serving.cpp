@@ -1,5 +1,5 @@
-// Serving speed: the Mooncake conversation trace on 8 replicas of an 8-GPU node (when the shared data
-// is there), and generated chat requests on a mixed fleet. Prints figures; nothing gates.
+// Serving speed: the Mooncake conversation trace on 8 replicas of an 8-GPU node (when the shared
+// data is there), and generated chat requests on a mixed fleet. Prints figures; nothing gates.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -39,8 +39,9 @@ void report(const std::string& what, const LoadedScenario& loaded, int reps) {
     prompt += rep.prompt_tokens;
   }
   const double n = static_cast<double>(r.requests.size());
-  fmt::print("{:<34} {:>9} {:>10.1f} ms {:>12.0f} {:>11} {:>11} {:>7.1f} %\n", what, r.requests.size(), best * 1e3,
-             n / best, r.events, steps, 100.0 * static_cast<double>(cached) / static_cast<double>(cached + prompt));
+  fmt::print("{:<34} {:>9} {:>10.1f} ms {:>12.0f} {:>11} {:>11} {:>7.1f} %\n", what,
+             r.requests.size(), best * 1e3, n / best, r.events, steps,
+             100.0 * static_cast<double>(cached) / static_cast<double>(cached + prompt));
 }
 
 }  // namespace
@@ -51,15 +52,17 @@ int main(int argc, char** argv) {
   std::string trace;
   std::vector<std::string> scenarios;
   app.add_option("--reps", reps, "repetitions; the best is printed");
-  app.add_option("--trace", trace, "Mooncake conversation trace (default: from MEDLEY_SHARED_DATA)");
+  app.add_option("--trace", trace,
+                 "Mooncake conversation trace (default: from MEDLEY_SHARED_DATA)");
   app.add_option("scenarios", scenarios, "further scenario files to time");
   CLI11_PARSE(app, argc, argv);
-  fmt::print("{:<34} {:>9} {:>13} {:>12} {:>11} {:>11} {:>9}\n", "case", "requests", "event loop", "requests/s", "events",
-             "steps", "cached");
+  fmt::print("{:<34} {:>9} {:>13} {:>12} {:>11} {:>11} {:>9}\n", "case", "requests", "event loop",
+             "requests/s", "events", "steps", "cached");
   try {
     if (trace.empty()) {
       const char* root = std::getenv("MEDLEY_SHARED_DATA");
-      trace = std::string(root != nullptr ? root : "../shared/data") + "/traces/mooncake/conversation_trace.jsonl";
+      trace = std::string(root != nullptr ? root : "../shared/data") +
+              "/traces/mooncake/conversation_trace.jsonl";
     }
     if (std::filesystem::exists(trace)) {
       LoadOptions options;
