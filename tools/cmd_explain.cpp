@@ -120,7 +120,7 @@ int explain_command(const ExplainOptions& o) {
       "total = x * (launch + max(compute, memory)),   compute = (flop + half) / (peak * e),   "
       "memory = (B + half) / (bandwidth * e)\n"
       "(flop, B and times but the total are of one repeat on one rank; half and e: `medley show "
-      "device`)\n\n";
+      "device`;\n launch: the device's, stream or graph, times the backend's fused share)\n\n";
   text += table.aligned();
   text +=
       fmt::format("\nsum of the totals: {} us; device: {} us", micro(total), micro(cost.device_s));

@@ -2,6 +2,7 @@
 #include <sys/resource.h>
 
 #include <chrono>
+#include <map>
 #include <memory>
 
 #include "sim/core/error.h"
@@ -134,6 +135,19 @@ std::vector<std::string> further_missing(const Analysis& a) {
   return lines;
 }
 
+/// Why nothing could run, most frequent reason first.
+std::string all_rejected(const RunResult& result) {
+  std::map<std::string_view, std::int64_t> reasons;
+  for (const RequestRecord& r : result.requests) {
+    if (r.arrival <= result.end) ++reasons[to_string(r.status)];
+  }
+  std::string text;
+  for (const auto& [reason, count] : reasons)
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, reason);
+  return fmt::format("none of the {} requests could run: {} (see `medley check` for what fits)",
+                     result.arrived, text);
+}
+
 int run_command(const RunOptions& o) {
   std::vector<FailCondition> conditions;
   for (const std::string& text : o.fail_on) conditions.push_back(parse_fail_condition(text));
@@ -160,6 +174,8 @@ int run_command(const RunOptions& o) {
     result = run(*loaded.catalog, scenario, hooks);
   }
   t.simulate = since(start);
+  if (result.rejected > 0 && result.rejected == result.arrived)
+    throw InfeasibleError(all_rejected(result));
 
   start = Clock::now();
   const Analysis analysis(scenario, result);

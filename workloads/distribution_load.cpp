@@ -45,7 +45,8 @@ class DistributionLoader {
 
   double value(std::string_view key) {
     if (measure_ == Measure::kSeconds) return reader_.quantity<Seconds>(key).value();
-    return reader_.number(key, Range{0.0, kMostTokens});
+    const bool count_of_one = measure_ == Measure::kPositive && std::string_view(key) == "value";
+    return reader_.number(key, Range{count_of_one ? 1.0 : 0.0, kMostTokens});
   }
   std::optional<double> maybe(std::string_view key) {
     if (measure_ == Measure::kSeconds) {
@@ -180,7 +181,8 @@ Distribution load_distribution(ObjectReader& parent, std::string_view key, Measu
   if (measure == Measure::kSeconds) {
     return Distribution::fixed(parent.quantity<Seconds>(key).value());
   }
-  return Distribution::fixed(parent.number(key, Range{0.0, kMostTokens}));
+  const double least = measure == Measure::kPositive ? 1.0 : 0.0;
+  return Distribution::fixed(parent.number(key, Range{least, kMostTokens}));
 }
 
 }  // namespace medley

@@ -168,11 +168,11 @@ RateCurve load_rate(ObjectReader& reader, const SearchDirs& dirs) {
 
 SessionSpec load_session(ObjectReader r, const SearchDirs& dirs) {
   SessionSpec s;
-  s.turns = load_distribution(r, "turns", Measure::kCount, dirs);
+  s.turns = load_distribution(r, "turns", Measure::kPositive, dirs);
   s.think_time = load_distribution(r, "think_time", Measure::kSeconds, dirs);
   r.raw("first_input_tokens");  // known though absent
   if (r.has("first_input_tokens")) {
-    s.first_input_tokens = load_distribution(r, "first_input_tokens", Measure::kCount, dirs);
+    s.first_input_tokens = load_distribution(r, "first_input_tokens", Measure::kPositive, dirs);
   }
   s.max_context_tokens = r.integer_or("max_context_tokens", 0, 0, INT32_MAX);
   r.finish();
@@ -218,8 +218,8 @@ ArrivalSpec load_arrivals(ObjectReader reader, const SearchDirs& dirs) {
 GeneratorSpec load_generator(ObjectReader reader, const SearchDirs& dirs) {
   GeneratorSpec spec;
   spec.arrivals = load_arrivals(reader.object("arrivals"), dirs);
-  spec.input_tokens = load_distribution(reader, "input_tokens", Measure::kCount, dirs);
-  spec.output_tokens = load_distribution(reader, "output_tokens", Measure::kCount, dirs);
+  spec.input_tokens = load_distribution(reader, "input_tokens", Measure::kPositive, dirs);
+  spec.output_tokens = load_distribution(reader, "output_tokens", Measure::kPositive, dirs);
   if (auto session = reader.maybe_object("session")) spec.session = load_session(*session, dirs);
   if (auto prefix = reader.maybe_object("shared_prefix")) {
     spec.shared_prefix = load_prefix(*prefix, dirs);

@@ -15,7 +15,11 @@ using SearchDirs = std::vector<std::string>;
 std::string find_input_file(ObjectReader& reader, std::string_view key, const std::string& file,
                             const SearchDirs& dirs);
 
-enum class Measure : std::uint8_t { kCount, kSeconds };
+enum class Measure : std::uint8_t {
+  kCount,
+  kPositive,  ///< a count of at least 1
+  kSeconds
+};
 
 /// A bare value (512, "5 s") or {"dist": name, ...}. A problem and fixed(1) when it cannot be read.
 Distribution load_distribution(ObjectReader& parent, std::string_view key, Measure measure,

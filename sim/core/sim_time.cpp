@@ -7,15 +7,19 @@
 namespace medley {
 
 namespace {
+[[noreturn]] void out_of_range() {
+  throw InputError("", "", "simulated time leaves its range of 292 years",
+                   "a rate is too low, a time too long, or the load too heavy for the hardware");
+}
 std::int64_t round_ns(double seconds) {
   const double ns = std::nearbyint(seconds * 1e9);
-  MEDLEY_CHECK(ns > -9.2e18 && ns < 9.2e18, "simulated time out of range (about 292 years)");
+  MEDLEY_CHECK(!std::isnan(ns), "a duration is not a number");
+  if (!(ns > -9.2e18 && ns < 9.2e18)) out_of_range();
   return static_cast<std::int64_t>(ns);
 }
 std::int64_t checked_add(std::int64_t a, std::int64_t b) {
   std::int64_t sum = 0;
-  MEDLEY_CHECK(!__builtin_add_overflow(a, b, &sum),
-               "simulated time out of range (about 292 years)");
+  if (__builtin_add_overflow(a, b, &sum)) out_of_range();
   return sum;
 }
 }  // namespace

@@ -13,7 +13,7 @@ class SimTime {
  public:
   constexpr SimTime() = default;
   static constexpr SimTime from_ns(std::int64_t ns) { return SimTime(ns); }
-  /// Throws InternalError when the result does not fit.
+  /// Throws InputError when the result does not fit.
   static SimTime after(SimTime now, Seconds delay);
   static SimTime from_seconds(Seconds s) { return after(SimTime(), s); }
   static constexpr SimTime max() { return SimTime(INT64_MAX); }

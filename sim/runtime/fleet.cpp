@@ -29,6 +29,9 @@ void Fleet::on_event(const Event& event) {
       if (held_ > 0) pull(r);
       break;
     }
+    case kBegin:
+      begin_marked();
+      return;
     case kStageFree:
       mark(event.body.entity);
       break;
@@ -36,7 +39,13 @@ void Fleet::on_event(const Event& event) {
       sample();
       break;
   }
-  if (engine_.next_time() > engine_.now()) begin_marked();
+  if (marked_.empty()) return;
+  // Steps begin when everything of the instant has happened: now, or in an event behind the others.
+  if (engine_.next_time() > engine_.now()) {
+    begin_marked();
+  } else if (!engine_.pending(begin_)) {
+    begin_ = engine_.schedule(engine_.now(), EventClass::kSchedule, 0, kBegin);
+  }
 }
 
 void Fleet::mark(std::uint32_t replica) {
@@ -197,6 +206,17 @@ void Fleet::follow_up(std::uint32_t request) {
 }
 
 void Fleet::sample() {
+  take_sample();
+  engine_.schedule_after(sample_every_, EventClass::kSample, 0, kTakeSample);
+}
+
+void Fleet::take_sample() {
+  constexpr std::size_t kMostSamples = 20'000'000;
+  if (result_.samples.size() > kMostSamples) {
+    throw InputError(scenario_.file, "/report/interval",
+                     "is too short for so long a run: over 20 million samples",
+                     "choose a longer interval");
+  }
   const SimTime now = engine_.now();
   for (std::size_t p = 0; p < scenario_.pools.size(); ++p) {
     PoolSample s;
@@ -225,7 +245,6 @@ void Fleet::sample() {
           static_cast<std::int32_t>(central_[m].size());
     }
   }
-  engine_.schedule_after(sample_every_, EventClass::kSample, 0, kTakeSample);
 }
 
 void Fleet::count_ended() {

@@ -25,7 +25,7 @@ class Fleet final : private ReplicaListener, private RouterView, private Arrival
   RunResult run();
 
  private:
-  enum Kind : std::uint32_t { kArrive = 1, kStepEnd, kStageFree, kTakeSample };
+  enum Kind : std::uint32_t { kArrive = 1, kStepEnd, kStageFree, kTakeSample, kBegin };
   struct Unit {  ///< one replica and what the router knows of it
     std::unique_ptr<Replica> replica;
     std::unique_ptr<ReplicaMeter> meter;
@@ -61,6 +61,7 @@ class Fleet final : private ReplicaListener, private RouterView, private Arrival
   void begin_lanes(std::uint32_t replica);
   void follow_up(std::uint32_t request);
   void sample();
+  void take_sample();
   void count_ended();
   PublicRequest public_view(std::uint32_t request) const;
   void load_changed(std::uint32_t replica) { router_->load_changed(replica, *this); }
@@ -114,6 +115,7 @@ class Fleet final : private ReplicaListener, private RouterView, private Arrival
   std::vector<Expectation> expected_;               ///< by class
   std::vector<float> expected_at_dispatch_;
   std::vector<std::uint32_t> marked_;
+  EventHandle begin_;
   std::size_t cursor_ = 0;
   std::size_t open_requests_ = 0;
   std::uint32_t acting_ = 0;

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 
@@ -47,6 +49,13 @@ Fleet::Fleet(const Catalog& catalog, const Scenario& scenario, const RunHooks& h
   for (std::size_t i = 0; i < trace_.requests.size(); ++i) {
     result_.requests[i].arrival = trace_.requests[i].arrival;
     if (trace_.requests[i].arrival != SimTime::max()) open_requests_ = i + 1;
+  }
+  if (scenario.measure.warmup > SimTime() && trace_.follow_ups.empty() && open_requests_ > 0 &&
+      trace_.requests[open_requests_ - 1].arrival < scenario.measure.warmup) {
+    throw InputError(scenario.file, "/measure/warmup",
+                     "is longer than the workload: no request is left to measure",
+                     fmt::format("the last one arrives at {:.6g} s",
+                                 trace_.requests[open_requests_ - 1].arrival.seconds().value()));
   }
   engine_.bind<&Fleet::on_event>(*this);
   engine_.add_source(*this);

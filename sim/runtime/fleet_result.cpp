@@ -16,6 +16,7 @@ RunResult Fleet::run() {
   if (reason == StopReason::kInterrupted) throw Interrupted("interrupted");
   MEDLEY_CHECK(reason != StopReason::kStalled, engine_.stall_report());
   result_.end = engine_.now();
+  if (!result_.samples.empty() && result_.samples.back().time < result_.end) take_sample();
   finish_run();
   return std::move(result_);
 }

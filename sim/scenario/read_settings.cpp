@@ -122,7 +122,7 @@ MeasureSpec read_measure(ResolvingReader& root) {
 ReportSpec read_report(ResolvingReader& root) {
   ReportSpec spec;
   ResolvingReader report = root.object_or_empty("report");
-  spec.interval = report.quantity_or<Seconds>("interval", spec.interval, kPositiveTime);
+  spec.interval = report.quantity_or<Seconds>("interval", spec.interval, Range::at_least(1e-3));
   const std::string requests = report.text_or("requests", "all");
   constexpr std::string_view kSample = "sample:";
   if (requests == "none") {

@@ -65,7 +65,7 @@ struct PriceSpec {
 
 struct MeasureSpec {
   SimTime warmup;                 ///< requests arriving earlier are left out of the summary
-  std::optional<Seconds> window;  ///< length after warm-up; to the last arrival when absent
+  std::optional<Seconds> window;  ///< length after warm-up; to the end of the run when absent
 };
 
 struct ReportSpec {

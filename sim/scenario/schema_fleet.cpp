@@ -137,8 +137,8 @@ std::vector<SchemaSection> settings_sections() {
       {"Measurement and reports",
        "",
        {{"measure.warmup", "time", "0 s", "requests that arrive earlier are not measured"},
-        {"measure.window", "time", "to the last arrival", "length of the measurement"},
-        {"report.interval", "time", "1 s", "of timeseries.csv and energy.csv"},
+        {"measure.window", "time", "to the end of the run", "length of the measurement"},
+        {"report.interval", "time >= 1 ms", "1 s", "of timeseries.csv and energy.csv"},
         {"report.requests", "all, none, sample:N", "all", "rows of requests.csv"},
         {"report.trace", "true/false", "false", "write trace.json for Perfetto"}}}};
 }

@@ -142,3 +142,32 @@ TEST_CASE("INV-10: more capacity never slows a fixed assignment and order") {
   faster.nodes[0].device.power.limit = known(Watts(2000));
   no_later(faster);
 }
+
+TEST_CASE("INV-1: nobody is lost when arrivals and samples share their instants") {
+  for (const double interval : {1.0, 0.5, 0.25, 0.7}) {
+    CAPTURE(interval);
+    Scenario s = one_pool(2);
+    textbook_server(s.pools[0], 1e-3);
+    s.pools[0].num_blocks_override = 1 << 20;
+    s.report.interval = Seconds(interval);
+    for (int i = 0; i < 6; ++i) {
+      s.trace.requests.push_back(
+          request_at(i / 2, 10, 20));  // two at each whole second, idle between
+      s.trace.requests.back().row = static_cast<std::uint32_t>(i);
+    }
+    const RunResult r = run(test_catalog(), s);
+    CHECK(r.finished == 6);
+    CHECK(r.end == SimTime::from_ns(2'020'000'000));
+    CHECK(r.samples.back().time == r.end);  // the last sample closes the account
+    CHECK(r.samples.back().output_tokens == 120);
+  }
+}
+
+TEST_CASE("a warm-up that leaves nothing to measure is refused") {
+  Scenario s = one_pool(1);
+  textbook_server(s.pools[0], 1e-3);
+  s.pools[0].num_blocks_override = 1 << 20;
+  s.trace.requests = {request_at(0.0, 10, 20), request_at(5.0, 10, 20)};
+  s.measure.warmup = SimTime::from_ns(6'000'000'000);
+  CHECK_THROWS_WITH_AS(run(test_catalog(), s), doctest::Contains("warmup"), InputError);
+}

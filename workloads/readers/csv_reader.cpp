@@ -121,6 +121,14 @@ Trace read_csv_trace(const TraceFileSpec& spec, TraceLines& lines, std::string f
     throw InputError(spec.file, where, "has no header line: its columns have no names",
                      "put one in front, like arrival_s,input_tokens,output_tokens");
   }
+  for (std::size_t i = 0; i < header.size(); ++i) {
+    if (!header[i].empty() &&
+        std::find(header.begin(), header.begin() + static_cast<std::ptrdiff_t>(i), header[i]) !=
+            header.begin() + static_cast<std::ptrdiff_t>(i)) {
+      throw InputError(spec.file, where, fmt::format("names the column `{}` twice", header[i]),
+                       "rename or drop one");
+    }
+  }
   ColumnMap map = map_columns(header, false, spec.format, spec.columns, spec.file);
   const bool timed =
       map.has(TraceField::kArrival) || map.has(TraceField::kDelay) || map.has(TraceField::kFollows);
