@@ -36,6 +36,8 @@ std::string range_text(Range range, const Show& show) {
   const bool low = range.min > kAll.min;
   const bool high = range.max < kAll.max;
   const bool above_zero = range.min == Range::positive().min;
+  if (above_zero && high)
+    return fmt::format("must be greater than 0 and at most {}", show(range.max));
   if (low && high)
     return fmt::format("must be between {} and {}", show(range.min), show(range.max));
   if (above_zero) return "must be greater than 0";

@@ -112,7 +112,7 @@ void Replica::complete(int lane_index, SimTime now) {
     finish_decodes(lane);
     finish_due(lane, now);
   } else {
-    finish_mixed(lane, lane_index, now);
+    finish_mixed(lane, now);
   }
   lane.last_end = now;
   if (lane.decode_steps > (std::int64_t{1} << 16) || (lane.decoding == 0 && lane.decode_steps > 0))
@@ -127,7 +127,7 @@ bool Replica::plan(Lane& lane, int lane_index, SimTime now) {
   lane.chunk_pairs = lane.chunk_context = lane.chunk_pairs_window = lane.chunk_context_window = 0.0;
   std::int64_t reserved = new_blocks(lane, 1);
   if (reserved > pool_.free()) {
-    if (!make_room(lane, lane_index, 0)) return false;
+    if (!make_room(lane, lane_index)) return false;
     reserved = new_blocks(lane, 1);
   }
   // Whole prompts do not compete with decodes for the token budget; chunks do.
@@ -148,10 +148,10 @@ bool Replica::plan(Lane& lane, int lane_index, SimTime now) {
   return lane.chunk_tokens > 0 || lane.decoding > 0;
 }
 
-/// Preempts from the tail until the lane's decodes and `blocks` more find room. False when nobody
+/// Preempts from the tail until the lane's decodes find room. False when nobody
 /// of this lane is left to go (pipeline: the others are in flight).
-bool Replica::make_room(Lane& lane, int lane_index, std::int64_t blocks) {
-  while (new_blocks(lane, 1) + blocks > pool_.free()) {
+bool Replica::make_room(Lane& lane, int lane_index) {
+  while (new_blocks(lane, 1) > pool_.free()) {
     const std::uint32_t slot = victim(lane_index);
     if (slot == kNone) return false;
     preempt(slot);

@@ -208,7 +208,7 @@ class Replica {
   bool admit_head(Lane& lane, int lane_index, SimTime now, std::int64_t& budget,
                   std::int64_t reserved);
   void set_chunk(Lane& lane, Sequence& s, std::int64_t tokens);
-  bool make_room(Lane& lane, int lane_index, std::int64_t blocks);
+  bool make_room(Lane& lane, int lane_index);
   void preempt(std::uint32_t slot);
   std::uint32_t victim(int lane_index) const;
   std::uint32_t new_slot();
@@ -227,7 +227,7 @@ class Replica {
   void start_mixed(Lane& lane);
   void enter_pipeline(Lane& lane, double slowest_stage_s);
   void finish_decodes(Lane& lane);
-  void finish_mixed(Lane& lane, int lane_index, SimTime now);
+  void finish_mixed(Lane& lane, SimTime now);
   void emit(Lane& lane, const Advance& advance);
   void end_prefill(Lane& lane, std::uint32_t slot, SimTime now);
   void join_decode(Lane& lane, std::uint32_t slot);

@@ -56,7 +56,7 @@ void Replica::finish_decodes(Lane& lane) {
   counters_.output_tokens += steps * lane.decoding;
 }
 
-void Replica::finish_mixed(Lane& lane, int lane_index, SimTime now) {
+void Replica::finish_mixed(Lane& lane, SimTime now) {
   const StepCost& cost = lane.cost;
   Advance a;
   a.first = {cost.step_s, cost.device_s, cost.dynamic_j, cost.kv_j, cost.flops, cost.bytes};
@@ -102,7 +102,6 @@ void Replica::finish_mixed(Lane& lane, int lane_index, SimTime now) {
     }
   }
   lane.prefilling.resize(kept);
-  (void)lane_index;
 }
 
 void Replica::emit(Lane& lane, const Advance& advance) {

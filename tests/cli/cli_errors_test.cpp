@@ -115,8 +115,8 @@ TEST_CASE("a full disk under stdout is an error") {
 TEST_CASE("Ctrl-C ends a run with 130 and leaves nothing") {
   const Shell shell;
   const Outcome o =
-      shell.sh(std::string("timeout --foreground --preserve-status -s INT 0.5 '") + MEDLEY_BINARY + "' run '" +
-               MEDLEY_SOURCE_DIR + "/configs/scenarios/big_fleet.json' --out r");
+      shell.sh(std::string("timeout --foreground --preserve-status -s INT 0.5 '") + MEDLEY_BINARY +
+               "' run '" + MEDLEY_SOURCE_DIR + "/configs/scenarios/big_fleet.json' --out r");
   CHECK(o.code == 130);
   CHECK(has(o.err, "medley: interrupted"));
   CHECK(o.out.empty());
