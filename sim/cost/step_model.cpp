@@ -277,8 +277,8 @@ StepCost StepModel::Impl::step(const Features& x, double max_kv,
     for (int s = 0; s < stages; ++s) {
       const double t =
           spans[s].fixed +
-          at_clock(&pairs[spans[s].tokens->pair_begin], spans[s].tokens->pair_count, phi) +
-          at_clock(&pairs[spans[s].logits->pair_begin], spans[s].logits->pair_count, phi) +
+          at_clock(pairs.data() + spans[s].tokens->pair_begin, spans[s].tokens->pair_count, phi) +
+          at_clock(pairs.data() + spans[s].logits->pair_begin, spans[s].logits->pair_count, phi) +
           at_clock(context_pairs.data() + spans[s].context_begin, spans[s].context_count, phi);
       sum += t;
       slowest = std::max(slowest, t);
