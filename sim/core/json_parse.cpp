@@ -14,19 +14,6 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kMaxDepth = 200;
 constexpr std::size_t kIndexFrom = 32;  // members from which on a hash set looks for duplicates
 
-std::string escape_token(std::string_view key) {
-  std::string out;
-  for (const char c : key) {
-    if (c == '~')
-      out += "~0";
-    else if (c == '/')
-      out += "~1";
-    else
-      out += c;
-  }
-  return out;
-}
-
 /// Builds the document bottom-up and knows at any moment where it is, which the library's own
 /// builder does not tell; that builder also lets the last of two equal keys win in silence.
 class Builder {
@@ -126,7 +113,7 @@ class Builder {
       if (!frame.is_object)
         out += fmt::format("/{}", frame.array.size());
       else if (frame.keyed)
-        out += "/" + escape_token(frame.key);
+        out += "/" + escape_pointer(frame.key);
     }
     return out;
   }

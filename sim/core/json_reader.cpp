@@ -85,8 +85,8 @@ std::vector<std::string> ObjectReader::keys() const {
   return all;
 }
 
-std::string ObjectReader::pointer_to(std::string_view key) const {
-  std::string out = pointer_ + "/";
+std::string escape_pointer(std::string_view key) {
+  std::string out;
   for (const char c : key) {
     if (c == '~')
       out += "~0";
@@ -96,6 +96,10 @@ std::string ObjectReader::pointer_to(std::string_view key) const {
       out += c;
   }
   return out;
+}
+
+std::string ObjectReader::pointer_to(std::string_view key) const {
+  return pointer_ + "/" + escape_pointer(key);
 }
 
 void ObjectReader::problem(std::string_view key, std::string message, std::string hint) {

@@ -23,6 +23,9 @@ nlohmann::ordered_json parse_json(std::string_view text, const std::string& name
 /// errors.
 nlohmann::ordered_json load_json(const std::string& path);
 
+/// `key` as one token of a JSON pointer (RFC 6901).
+std::string escape_pointer(std::string_view key);
+
 /// Inclusive bounds for numbers; the default takes every finite number.
 struct Range {
   double min = -1.7976931348623157e308;

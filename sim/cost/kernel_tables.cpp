@@ -107,7 +107,6 @@ KernelTables::Piece KernelTables::Curve::piece(double v) const {
 
 KernelTables KernelTables::load(const std::string& directory) {
   KernelTables t;
-  t.source_ = "kernel tables";
   const auto combine = [&](const Layers& layers, const std::string& path,
                            const std::vector<std::pair<std::string, double>>& parts) {
     Curve curve;
@@ -208,14 +207,6 @@ KernelTables::Piece KernelTables::decode_piece(double decodes, double mean_kv) c
   const Piece high = axis.children[b.high].piece(mean_kv);
   return {low.value_s + (high.value_s - low.value_s) * b.weight,
           low.slope_s + (high.slope_s - low.slope_s) * b.weight, std::min(low.end_kv, high.end_kv)};
-}
-
-bool KernelTables::inside(double chunk, double prior, double decodes, double mean_kv) const {
-  const Prior& p = attention_.children.back();
-  const Decodes& d = attention_.children.front().children.front();
-  if (chunk > attention_.keys.back() || (chunk > 0 && prior > p.keys.back())) return false;
-  if (decodes == 0) return true;
-  return decodes <= d.keys.back() && mean_kv <= d.children.back().x.back();
 }
 
 }  // namespace medley

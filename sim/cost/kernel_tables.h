@@ -17,8 +17,7 @@ namespace medley {
 ///   + embedding + final_layernorm [tokens] + lm_head + sampler [sequences needing logits],
 /// attention looked up at (sum of chunks, sum of tokens cached before each chunk, decodes, mean
 /// KV). Interpolation is linear between the points that exist, axis by axis; below the first point
-/// its value holds; above the last the line through the last two continues (and counts as
-/// extrapolated).
+/// its value holds; above the last the line through the last two continues.
 class KernelTables {
  public:
   /// Throws InputError (missing file or layer, bad row with its line).
@@ -36,8 +35,6 @@ class KernelTables {
     double end_kv = 0.0;
   };
   Piece decode_piece(double decodes, double mean_kv) const;
-  bool inside(double chunk, double prior, double decodes, double mean_kv) const;
-  const std::string& source() const { return source_; }
 
  private:
   struct Curve {  ///< piecewise-linear in one variable
@@ -58,7 +55,6 @@ class KernelTables {
   Curve once_;   ///< embedding + final_layernorm
   Curve sequence_;
   Axis<Prior> attention_;
-  std::string source_;
 };
 
 }  // namespace medley

@@ -135,7 +135,6 @@ std::vector<RooflineOp> join_device(const StepModelInput& in) {
             r.grows || r.op.flops[f] != 0 || r.op.kv_bytes[f] != 0 || r.op.activation_bytes[f] != 0;
       }
       r.flops.add(r.op.flops);
-      r.weight_bytes.add(r.op.weight_bytes);
       for (const LinearForm* form : {&r.op.weight_bytes, &r.op.kv_bytes, &r.op.activation_bytes})
         r.bytes.add(*form);
       r.kernels = r.op.op_class == OpClass::kCollective

@@ -28,7 +28,7 @@ class SparseForm {
 ///   compute = (F + half_flops) * inv_compute / phi,   memory = (B + half_bytes) * inv_memory.
 struct RooflineOp {
   StepOp op;
-  SparseForm flops, bytes, weight_bytes;  ///< bytes: weights, KV and activations together
+  SparseForm flops, bytes;  ///< bytes: weights, KV and activations together
   int stage = 0;
   double inv_compute = 0.0;  ///< 1 / (peak * fraction) [s/flop]; 0: compute time not modelled
   double half_flops = 0.0;

@@ -83,7 +83,6 @@ void StepModel::Impl::add_op(const RooflineOp& r, const Features& x, double skew
   const double flops = r.flops(x);
   const double bytes = r.bytes(x);
   if (flops <= 0.0 && bytes <= 0.0) return;
-  const double weight = r.weight_bytes(x);
   double compute = r.compute_s(flops);
   double memory = r.memory_s(bytes);
   if (skew_tokens > 0.0) {  // the time (not the work) of a longer context
@@ -96,7 +95,6 @@ void StepModel::Impl::add_op(const RooflineOp& r, const Features& x, double skew
   part.kernels += r.kernels;
   part.flop_j += repeats * r.j_flop * flops;
   part.byte_j += repeats * r.j_byte * bytes;
-  part.weight_j += repeats * r.j_byte * weight;
   if (r.op.op_class == OpClass::kAttentionPrefill) {
     part.prefill_j += repeats * (r.j_flop * flops + r.j_byte * bytes);
   } else if (r.grows) {
@@ -260,7 +258,6 @@ StepCost StepModel::Impl::step(const Features& x, double max_kv,
     for (const Part* p : {&tokens, &logits, &attention}) {
       total.flop_j += p->flop_j;
       total.byte_j += p->byte_j;
-      total.weight_j += p->weight_j;
       total.kv_j += p->kv_j;
       total.prefill_j += p->prefill_j;
       total.flops += p->flops;
@@ -338,7 +335,6 @@ StepCost StepModel::Impl::step(const Features& x, double max_kv,
   const double ranks = input.tensor_parallel;
   cost.step_s = combine(cost.device_s, host(x));
   cost.dynamic_j = ranks * (total.flop_j * volt2 + total.byte_j);
-  cost.weight_j = ranks * total.weight_j;
   cost.kv_j = ranks * total.kv_j;
   cost.prefill_j = ranks * total.prefill_j;
   cost.flops = ranks * total.flops;

@@ -37,7 +37,6 @@ struct StepCost {
   double device_s = 0.0;    ///< device time through all stages
   double step_s = 0.0;      ///< with the host: what the requests wait for
   double dynamic_j = 0.0;   ///< energy above the active floor, all devices
-  double weight_j = 0.0;    ///< part of dynamic_j: reading shared weights
   double prefill_j = 0.0;   ///< part of dynamic_j: prefill attention
   double kv_j = 0.0;        ///< part of dynamic_j: decode attention, linear in decode context
   double clock = 1.0;       ///< phi: 1 unless the power limit binds

@@ -22,7 +22,6 @@ struct Part {
   double kernels = 0.0;
   double flop_j = 0.0;  ///< dynamic energy of arithmetic at full voltage, one rank
   double byte_j = 0.0;
-  double weight_j = 0.0;
   double kv_j = 0.0;       ///< flop and byte energy of decode attention
   double prefill_j = 0.0;  ///< the same of prefill attention
   double flops = 0.0;

@@ -79,9 +79,10 @@ struct ReplicaCounters {
 /// decode_batch); an arrival that can be admitted cuts it at the end of the step under way. With
 /// fast_forward off every step is evaluated by itself; both agree to 1e-9.
 ///
-/// Energy attribution (INV-5): of each step, decode attention goes to its sequence in proportion to
-/// context, prefill attention in proportion to (query, key) pairs, everything else (weights, GEMMs,
-/// active floor x step time) in equal shares per token. Sums over requests = energy of the steps.
+/// Energy attribution (INV-5): of each step, decode attention goes to its sequences by context (its
+/// growth per token of context; what does not grow in equal shares), prefill attention in
+/// proportion to (query, key) pairs, everything else (weights, GEMMs, active floor x step time) in
+/// equal shares per token. Sums over requests = energy of the steps.
 ///
 /// Pipeline parallel: `lanes` batches in flight over one queue and one pool. A step starts when the
 /// first stage is free: start >= last start + slowest stage of the last step, end = max(start + sum
@@ -112,7 +113,6 @@ class Replica {
 
   std::int32_t running() const { return static_cast<std::int32_t>(running_.size()); }
   std::int32_t waiting() const { return static_cast<std::int32_t>(waiting_.size()); }
-  std::int64_t outstanding() const { return running() + waiting(); }
   /// Whether another request would start without queueing (as a controller polling it would guess).
   bool has_room(std::int64_t input_tokens) const;
   /// Blocks in use at `now`, inside an advance too.
