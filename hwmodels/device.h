@@ -1,5 +1,6 @@
 #pragma once
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,9 @@ namespace medley {
 struct Ramp {
   double fraction = 1.0;  ///< of the datasheet rate, reached as x grows
   double half = 0.0;      ///< flops (or bytes) at which half of `fraction` is reached
+  /// Work of the kernels it was fitted to: outside it a time is extrapolated (and reported so).
+  double low = 0.0;
+  double high = std::numeric_limits<double>::infinity();
 };
 
 /// How well one op class uses the two rates of a device.

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "sim/core/text_file.h"
-#include "sim/report/validation.h"
+#include "sim/validation/validation.h"
 #include "tools/command.h"
 
 namespace medley::cli {

@@ -24,6 +24,8 @@ struct Sourced {
   std::optional<T> value;
   Provenance provenance = Provenance::kAssumed;
   std::string source;  ///< citation, or the reason why it is unknown
+  /// Relative standard error of a calibrated value; 0: not stated, the class's prior applies.
+  double error = 0.0;
   bool known() const { return value.has_value(); }
   T operator*() const { return *value; }
 };

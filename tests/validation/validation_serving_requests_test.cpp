@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "sim/report/validation.h"
+#include "sim/validation/validation.h"
 
 TEST_CASE("measured vLLM runs are reproduced within the targets, from kernel tables") {
   const char* named = std::getenv("MEDLEY_SHARED_DATA");

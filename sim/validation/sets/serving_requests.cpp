@@ -1,4 +1,4 @@
-#include "sim/report/validation.h"
+#include "sim/validation/validation.h"
 
 #include <fmt/format.h>
 
