@@ -43,14 +43,14 @@ struct Fabric {
 }
 
 Fabric fabric_of(const Catalog& catalog, const NodeSpec& node) {
-  const std::string& name = node.fabric_link.empty() ? node.host_link : node.fabric_link;
-  if (node.fabric == FabricKind::kNone || name.empty()) {
+  const LinkSpec* joining = node.resolved_link ? &*node.resolved_link : joining_link(catalog, node);
+  if (joining == nullptr) {
     throw InputError(
         node.file, "/fabric",
         fmt::format("the devices of node type \"{}\" have no fabric between them", node.name),
         "use one device per replica, or give the node a fabric");
   }
-  const LinkSpec& link = catalog.link(name);
+  const LinkSpec& link = *joining;
   if (!link.bandwidth.known()) fail_unknown(link, node, "bandwidth");
   if (!link.achieved.known()) fail_unknown(link, node, "achieved");
   if (!link.latency.known()) fail_unknown(link, node, "latency");
@@ -127,6 +127,7 @@ CollectiveTime from_table(const AllReduceTable& table, const Fabric& f, int rank
     if (payload < table.points.front().payload.value() ||
         payload > table.points.back().payload.value()) {
       out.provenance = weaker(out.provenance, Provenance::kDerived);
+      out.extrapolated = true;
     }
     return out;
   }
@@ -135,6 +136,7 @@ CollectiveTime from_table(const AllReduceTable& table, const Fabric& f, int rank
   const double rate = ring_beta(f, ranks) / ring_beta(f, table.ranks);
   out.time = Seconds(floor * growth + (table_time(table, f, payload) - floor) * rate);
   out.provenance = weaker(out.provenance, Provenance::kDerived);
+  out.extrapolated = true;
   out.source += fmt::format(", scaled from {} to {} ranks", table.ranks, ranks);
   return out;
 }
@@ -145,34 +147,40 @@ void check(const NodeSpec& node, int ranks, Bytes payload) {
 }
 }  // namespace
 
+const LinkSpec* joining_link(const Catalog& catalog, const NodeSpec& node) {
+  const std::string& name = node.fabric_link.empty() ? node.host_link : node.fabric_link;
+  if (node.fabric == FabricKind::kNone || name.empty()) return nullptr;
+  return &catalog.link(name);
+}
+
 CollectiveTime all_reduce_time(const Catalog& catalog, const NodeSpec& node, int ranks,
                                Bytes payload, bool in_graph) {
   check(node, ranks, payload);
-  if (ranks == 1) return {Seconds(0.0), Provenance::kMeasured, "one rank"};
+  if (ranks == 1) return {Seconds(0.0), Provenance::kMeasured, "one rank", false};
   const Fabric f = fabric_of(catalog, node);
   if (const AllReduceTable* table = choose_table(node, ranks, in_graph)) {
     return from_table(*table, f, ranks, payload.value());
   }
   return {Seconds(ring_alpha(f, ranks) + ring_beta(f, ranks) * payload.value()), f.provenance,
-          f.source};
+          f.source, false};
 }
 
 CollectiveTime send_time(const Catalog& catalog, const NodeSpec& node, Bytes payload) {
   check(node, 1, payload);
   const Fabric f = fabric_of(catalog, node);
   const double rate = f.direct() ? f.link : f.total;
-  return {Seconds(f.latency + payload.value() / rate), f.provenance, f.source};
+  return {Seconds(f.latency + payload.value() / rate), f.provenance, f.source, false};
 }
 
 CollectiveTime all_to_all_time(const Catalog& catalog, const NodeSpec& node, int ranks,
                                Bytes payload) {
   check(node, ranks, payload);
-  if (ranks == 1) return {Seconds(0.0), Provenance::kMeasured, "one rank"};
+  if (ranks == 1) return {Seconds(0.0), Provenance::kMeasured, "one rank", false};
   const Fabric f = fabric_of(catalog, node);
   const int messages = node.fabric == FabricKind::kSwitch ? 1 : ranks - 1;
   const double sent = payload.value() * (ranks - 1) / ranks;
   return {Seconds(messages * f.latency + sent * f.hops(ranks) / f.bandwidth(ranks)), f.provenance,
-          f.source};
+          f.source, false};
 }
 
 }  // namespace medley

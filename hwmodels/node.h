@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -60,6 +61,8 @@ struct NodeSpec {
   Sourced<double> psu_efficiency;
   Sourced<Usd> capex;
   Sourced<UsdPerSec> rent;  ///< whole node
+  /// The link between the devices as a parameter draw has it; absent: looked up in the catalogue.
+  std::optional<LinkSpec> resolved_link;
 };
 
 /// Time of one all-reduce of `payload` bytes among `ranks` devices of `node`.
@@ -80,8 +83,12 @@ struct CollectiveTime {
   Seconds time;
   Provenance provenance = Provenance::kAssumed;
   std::string source;
+  bool extrapolated = false;  ///< from a table, outside its payloads or rank counts
 };
 class Catalog;
+/// The link that joins the devices of a node (its fabric's, else the host's); nullptr where it has
+/// no fabric. Throws InputError for a name that is in no catalogue.
+const LinkSpec* joining_link(const Catalog& catalog, const NodeSpec& node);
 CollectiveTime all_reduce_time(const Catalog& catalog, const NodeSpec& node, int ranks,
                                Bytes payload, bool in_graph = true);
 /// Point to point inside the node: latency + payload / achieved bandwidth of one pair.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "hwmodels/device.h"
+#include "hwmodels/draw.h"
 #include "hwmodels/node.h"
 #include "sim/core/op.h"
 #include "sim/core/units.h"
@@ -76,6 +77,7 @@ struct Priors {
   std::map<std::string, KindPriors> kinds;
   std::map<std::string, LinkPriors> links;  ///< by link kind
   NodePriors node;
+  DrawPriors uncertainty;  ///< errors of numbers that state none (hwmodels/draw.h)
 };
 
 /// Fills efficiencies (for every format with a known peak, and for memory where bandwidth is

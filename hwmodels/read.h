@@ -19,6 +19,8 @@ LinkSpec read_link(ObjectReader& reader, Problems& problems, const Priors* prior
 NodeSpec read_node(ObjectReader& reader, Problems& problems);
 BackendSpec read_backend(ObjectReader& reader, Problems& problems);
 Priors read_priors(ObjectReader& reader, Problems& problems);
+/// Section "uncertainty" of the priors.
+DrawPriors read_draw_priors(ObjectReader& reader);
 
 /// Whole files. Throw InputError with every problem of the file.
 DeviceSpec load_device(const std::string& path, const Priors* priors);

@@ -96,6 +96,8 @@ Priors read_priors(ObjectReader& reader, Problems&) {
   priors.node.psu_efficiency = number(node, "psu_efficiency", Range{Range::positive().min, 1.0});
   priors.node.capex_over_devices = number(node, "capex_over_devices", Range::at_least(1.0));
   node.finish();
+  ObjectReader uncertainty = reader.object("uncertainty");
+  priors.uncertainty = read_draw_priors(uncertainty);
   reader.finish();
   return priors;
 }

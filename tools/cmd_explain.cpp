@@ -52,12 +52,14 @@ TextTable op_table(const std::vector<OpCost>& rows) {
                    {"total us", "total_us", kRight},
                    {"bound by", "bound", TextTable::Align::kLeft},
                    {"class", "provenance", TextTable::Align::kLeft},
+                   {"range", "range", TextTable::Align::kLeft},
                    {"source", "source", TextTable::Align::kLeft}});
   for (const OpCost& r : rows) {
     table.add({r.name, std::string(to_string(r.op_class)), std::string(to_string(r.dtype)),
                std::to_string(r.stage), std::to_string(r.repeats), amount(r.flops), amount(r.bytes),
                amount(r.message_bytes), micro(r.compute_s), micro(r.memory_s), micro(r.launch_s),
-               micro(r.time_s), r.bound, std::string(to_string(r.provenance)), r.source});
+               micro(r.time_s), r.bound, std::string(to_string(r.provenance)),
+               r.range.empty() ? "-" : r.range, r.source});
   }
   return table;
 }
@@ -120,7 +122,9 @@ int explain_command(const ExplainOptions& o) {
       "total = x * (launch + max(compute, memory)),   compute = (flop + half) / (peak * e),   "
       "memory = (B + half) / (bandwidth * e)\n"
       "(flop, B and times but the total are of one repeat on one rank; half and e: `medley show "
-      "device`;\n launch: the device's, stream or graph, times the backend's fused share)\n\n";
+      "device`;\n launch: the device's, stream or graph, times the backend's fused share;\n range: "
+      "is the "
+      "work inside what the model was fitted to; - where that is not stated)\n\n";
   text += table.aligned();
   text +=
       fmt::format("\nsum of the totals: {} us; device: {} us", micro(total), micro(cost.device_s));

@@ -39,6 +39,7 @@ DecodeBatch StepModel::decode_batch(const Features& x, double max_kv, double bel
   b.stage_s_ = now.stage_s;
   b.link_bytes_ = now.link_bytes;
   std::copy(std::begin(now.trust), std::end(now.trust), b.trust_);
+  b.extrapolated_ = now.extrapolated;
   b.base_ = {0.0, 0.0, now.dynamic_j, now.kv_j, now.flops, now.bytes};
   b.host_s_ = m.host(x);
   b.decodes_ = medley::at(x, Feature::kDecodes);
@@ -87,7 +88,8 @@ double DecodeBatch::device_s(double j) const {
   const StepModel::Impl& m = *model_;
   switch (m.input.spec.kind) {
     case StepModelKind::kConstant:
-      return m.input.spec.per_step.value() + m.input.spec.per_sequence.value() * decodes_;
+      return m.input.spec.time_factor *
+             (m.input.spec.per_step.value() + m.input.spec.per_sequence.value() * decodes_);
     case StepModelKind::kTables:
       return m.tables_decode_s(decodes_, mean_kv_ + j, max_kv_ + j);
     case StepModelKind::kRoofline:
@@ -128,7 +130,7 @@ DecodeLine DecodeBatch::line(double j0) const {
       slope += m.alpha * (q.slope_s - p.slope_s);
       holds = std::min(holds, std::floor(q.end_kv - (max_kv_ + j0)));
     }
-    slope *= m.input.model.total_layers();
+    slope *= m.input.spec.time_factor * m.input.model.total_layers();
   } else if (m.input.spec.kind == StepModelKind::kRoofline) {
     double s = fixed_s_;
     for (int i = 0; i < kernel_count_; ++i) {

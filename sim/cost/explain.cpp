@@ -25,7 +25,7 @@ OpCost stage_transfer(const StepModel::Impl& m, int stage, double tokens) {
   row.repeats = 1;
   row.message_bytes = tokens * per_token / m.input.tensor_parallel;
   const CollectiveTime t = send_time(m.catalog, m.input.node, Bytes(row.message_bytes));
-  row.time_s = t.time.value();
+  row.time_s = m.input.spec.time_factor * t.time.value();
   row.bound = "link";
   row.provenance = t.provenance;
   row.source = t.source;
@@ -48,6 +48,7 @@ std::vector<OpCost> StepModel::explain(const Features& x, double max_kv) const {
     row.bound = tables ? "table" : "constant";
     row.provenance = tables ? Provenance::kMeasured : Provenance::kAssumed;
     row.source = tables ? m.input.spec.tables_directory : "scenario step_model";
+    if (tables) row.range = whole.extrapolated.time > 0.0 ? "outside" : "inside";
     rows.push_back(row);
     return rows;
   }
@@ -68,12 +69,10 @@ std::vector<OpCost> StepModel::explain(const Features& x, double max_kv) const {
         if (r.op.op_class == OpClass::kCollective) {
           row.message_bytes = r.op.message_bytes(full);
           if (row.message_bytes <= 0.0) continue;
-          const Bytes payload(row.message_bytes);
           const CollectiveTime t =
-              r.op.all_to_all
-                  ? all_to_all_time(m.catalog, m.input.node, m.input.tensor_parallel, payload)
-                  : all_reduce_time(m.catalog, m.input.node, m.input.tensor_parallel, payload,
-                                    group == &m.logits_ops || m.in_graph(x));
+              m.collective(r.op, row.message_bytes, group == &m.logits_ops || m.in_graph(x));
+          if (!m.input.node.all_reduce.empty() && !r.op.all_to_all)
+            row.range = t.extrapolated ? "outside" : "inside";
           row.time_s = r.op.repeats * t.time.value();
           row.bound = "link";
           row.provenance = t.provenance;
@@ -102,6 +101,10 @@ std::vector<OpCost> StepModel::explain(const Features& x, double max_kv) const {
         row.bound = row.launch_s > work ? "launch" : compute ? "compute" : "memory";
         row.provenance = compute ? r.compute_class : r.memory_class;
         row.source = compute ? r.compute_source : r.memory_source;
+        if (r.ranged(compute)) {
+          const bool out = r.extrapolated(compute, r.op.flops(timed), bytes_of_features(timed));
+          row.range = out ? "outside" : "inside";
+        }
         rows.push_back(row);
       }
     }

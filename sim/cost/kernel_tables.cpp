@@ -198,6 +198,32 @@ double KernelTables::attention_s(double chunk, double prior, double decodes, dou
   });
 }
 
+bool KernelTables::dense_inside(double tokens) const {
+  return layer_.inside(tokens) && once_.inside(tokens);
+}
+bool KernelTables::per_sequence_inside(double sequences) const {
+  return sequences <= 0 || sequence_.inside(sequences);
+}
+
+namespace {
+/// `leaf` holds for both children around v, and v lies within the axis.
+template <class AxisT, class Leaf>
+bool all_inside(const AxisT& axis, double v, Leaf leaf) {
+  if (axis.keys.size() > 1 && (v < axis.keys.front() || v > axis.keys.back())) return false;
+  const Bracket b = bracket(axis.keys, v);
+  return (b.weight >= 1.0 || leaf(axis.children[b.low])) &&
+         (b.weight <= 0.0 || leaf(axis.children[b.high]));
+}
+}  // namespace
+
+bool KernelTables::attention_inside(double chunk, double prior, double decodes, double kv) const {
+  return all_inside(attention_, chunk, [&](const Prior& p) {
+    return all_inside(p, prior, [&](const Decodes& d) {
+      return all_inside(d, decodes, [&](const Curve& c) { return c.inside(kv); });
+    });
+  });
+}
+
 KernelTables::Piece KernelTables::decode_piece(double decodes, double mean_kv) const {
   // Chunk 0 has the single prior 0: only the decode and KV axes remain.
   const Decodes& axis = attention_.children.front().children.front();

@@ -27,6 +27,10 @@ class KernelTables {
   double per_sequence_s(double sequences) const;
   double attention_s(double chunk, double prior, double decodes,
                      double mean_kv) const;  ///< one layer
+  // Inside the grid: between the first and the last point of every axis that has more than one.
+  bool dense_inside(double tokens) const;
+  bool per_sequence_inside(double sequences) const;  ///< none: inside
+  bool attention_inside(double chunk, double prior, double decodes, double kv) const;
   /// The piece of attention_s(0, 0, decodes, kv) around kv: value, slope per token, and the upper
   /// end of the interval on which it is linear (infinity past the last point).
   struct Piece {
@@ -40,6 +44,7 @@ class KernelTables {
   struct Curve {  ///< piecewise-linear in one variable
     std::vector<double> x, y;
     double at(double v) const;
+    bool inside(double v) const { return x.size() == 1 || (v >= x.front() && v <= x.back()); }
     Piece piece(double v) const;
   };
   /// One axis level of the attention table: keys ascending, children by key.

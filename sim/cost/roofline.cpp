@@ -47,6 +47,8 @@ void join_compute(RooflineOp& r, const StepModelInput& in) {
     }
     fraction = (*ramp).fraction;
     r.half_flops = (*ramp).half;
+    r.flops_low = (*ramp).low;
+    r.flops_high = (*ramp).high;
     r.compute_class = weaker(peak.provenance, ramp.provenance);
     r.compute_source = ramp.source;
     // Without an energy model the power limit cannot act through the clock; a measured sustained
@@ -55,6 +57,7 @@ void join_compute(RooflineOp& r, const StepModelInput& in) {
     if (sustained.known() && !device.power.energy_per_flop[index(dtype)].known()) {
       fraction = std::min(fraction, *sustained);
     }
+    fraction = std::min(1.0, fraction / in.spec.time_factor);
   }
   r.inv_compute = 1.0 / ((*peak).value() * fraction);
   const Sourced<JoulesPerFlop>& energy = device.power.energy_per_flop[index(dtype)];
@@ -73,8 +76,10 @@ void join_memory(RooflineOp& r, const StepModelInput& in) {
       throw missing(device, fmt::format("efficiency.{}.memory", to_string(r.op.op_class)),
                     "op " + r.op.name + " needs");
     }
-    fraction = (*ramp).fraction;
+    fraction = std::min(1.0, (*ramp).fraction / in.spec.time_factor);
     r.half_bytes = (*ramp).half;
+    r.bytes_low = (*ramp).low;
+    r.bytes_high = (*ramp).high;
     r.memory_class = weaker(r.memory_class, ramp.provenance);
     r.memory_source = ramp.source;
   }

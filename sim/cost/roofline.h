@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -34,6 +36,9 @@ struct RooflineOp {
   double half_flops = 0.0;
   double inv_memory = 0.0;  ///< 1 / (bandwidth * fraction) [s/B]
   double half_bytes = 0.0;
+  /// Work of the kernels that the ramps were fitted to.
+  double flops_low = 0.0, flops_high = std::numeric_limits<double>::infinity();
+  double bytes_low = 0.0, bytes_high = std::numeric_limits<double>::infinity();
   double j_flop = 0.0;  ///< at full voltage; 0 when unknown (ReplicaPower::dynamic_known says so)
   double j_byte = 0.0;
   double kernels = 0.0;  ///< launches of all repeats, after fusion
@@ -45,6 +50,16 @@ struct RooflineOp {
 
   double compute_s(double work) const { return work > 0 ? (work + half_flops) * inv_compute : 0; }
   double memory_s(double work) const { return work > 0 ? (work + half_bytes) * inv_memory : 0; }
+  /// The ramp knows which work it was fitted to.
+  bool ranged(bool by_compute) const {
+    return by_compute ? flops_low > 0.0 || std::isfinite(flops_high)
+                      : bytes_low > 0.0 || std::isfinite(bytes_high);
+  }
+  /// The ramp that decides the time was not fitted to kernels of this much work.
+  bool extrapolated(bool by_compute, double work_flops, double work_bytes) const {
+    return by_compute ? work_flops < flops_low || work_flops > flops_high
+                      : work_bytes < bytes_low || work_bytes > bytes_high;
+  }
 };
 
 /// Which features an op's forms use.

@@ -40,8 +40,10 @@ StepModel::Impl::Impl(const Catalog& catalog_in, StepModelInput in)
                                                     input.spec.kind == StepModelKind::kRoofline
                                                 ? *backend.decode_skew
                                                 : 0.0);
-    launch_stream = device.launch_stream.known() ? (*device.launch_stream).value() : 0.0;
-    launch_graph = device.launch_graph.known() ? (*device.launch_graph).value() : launch_stream;
+    const double form = input.spec.time_factor;
+    launch_stream = device.launch_stream.known() ? form * (*device.launch_stream).value() : 0.0;
+    launch_graph =
+        device.launch_graph.known() ? form * (*device.launch_graph).value() : launch_stream;
     host_per_step = backend.host_per_step.known() ? (*backend.host_per_step).value() : 0.0;
     host_per_sequence =
         backend.host_per_sequence.known() ? (*backend.host_per_sequence).value() : 0.0;
@@ -70,28 +72,28 @@ void StepModel::Impl::add_op(const RooflineOp& r, const Features& x, double skew
   if (r.op.op_class == OpClass::kCollective) {
     const double payload = r.op.message_bytes(x);
     if (payload <= 0.0) return;
-    const CollectiveTime t =
-        r.op.all_to_all
-            ? all_to_all_time(catalog, input.node, input.tensor_parallel, Bytes(payload))
-            : all_reduce_time(catalog, input.node, input.tensor_parallel, Bytes(payload), graph);
-    part.time += repeats * t.time.value();
-    part.link_time += repeats * t.time.value();
+    const CollectiveTime t = collective(r.op, payload, graph);
+    const double time = repeats * t.time.value();
+    part.time += time;
+    part.link_time += time;
     part.link_bytes += repeats * payload;
-    part.trust[static_cast<std::size_t>(t.provenance)] += repeats * t.time.value();
+    part.trust[static_cast<std::size_t>(t.provenance)] += time;
+    if (t.extrapolated) part.extrapolated.time += time;
     return;
   }
   const double flops = r.flops(x);
   const double bytes = r.bytes(x);
   if (flops <= 0.0 && bytes <= 0.0) return;
-  double compute = r.compute_s(flops);
-  double memory = r.memory_s(bytes);
+  double timed_flops = flops;
+  double timed_bytes = bytes;
   if (skew_tokens > 0.0) {  // the time (not the work) of a longer context
-    compute = r.compute_s(flops + skew_tokens * r.flops[Feature::kDecodeContext]);
-    memory = r.memory_s(bytes + skew_tokens * r.bytes[Feature::kDecodeContext]);
+    timed_flops += skew_tokens * r.flops[Feature::kDecodeContext];
+    timed_bytes += skew_tokens * r.bytes[Feature::kDecodeContext];
   }
-  compute *= repeats;
-  memory *= repeats;
-  part.time += std::max(compute, memory);
+  const double compute = repeats * r.compute_s(timed_flops);
+  const double memory = repeats * r.memory_s(timed_bytes);
+  const double both = std::max(compute, memory);
+  part.time += both;
   part.kernels += r.kernels;
   part.flop_j += repeats * r.j_flop * flops;
   part.byte_j += repeats * r.j_byte * bytes;
@@ -103,9 +105,22 @@ void StepModel::Impl::add_op(const RooflineOp& r, const Features& x, double skew
   part.flops += repeats * flops;
   part.bytes += repeats * bytes;
   const Provenance p = compute > memory ? r.compute_class : r.memory_class;
-  part.trust[static_cast<std::size_t>(p)] += std::max(compute, memory);
+  part.trust[static_cast<std::size_t>(p)] += both;
+  if (r.extrapolated(compute > memory, timed_flops, timed_bytes)) {
+    part.extrapolated.time += both;
+    part.extrapolated.energy += repeats * (r.j_flop * flops + r.j_byte * bytes);
+  }
   out.push_back({compute, memory});
   ++part.pair_count;
+}
+
+CollectiveTime StepModel::Impl::collective(const StepOp& op, double payload, bool graph) const {
+  CollectiveTime t =
+      op.all_to_all
+          ? all_to_all_time(catalog, input.node, input.tensor_parallel, Bytes(payload))
+          : all_reduce_time(catalog, input.node, input.tensor_parallel, Bytes(payload), graph);
+  t.time *= input.spec.time_factor;
+  return t;
 }
 
 const Part& StepModel::Impl::tokens_part(int stage, double tokens, bool graph) const {
@@ -124,10 +139,11 @@ const Part& StepModel::Impl::tokens_part(int stage, double tokens, bool graph) c
     const Bytes payload(tokens * stage_bytes_per_token(input.model, input.precision) /
                         input.tensor_parallel);
     const CollectiveTime t = send_time(catalog, input.node, payload);
-    part.time += t.time.value();
-    part.link_time += t.time.value();
+    const double time = t.time.value() * input.spec.time_factor;
+    part.time += time;
+    part.link_time += time;
     part.link_bytes += payload.value();
-    part.trust[static_cast<std::size_t>(t.provenance)] += t.time.value();
+    part.trust[static_cast<std::size_t>(t.provenance)] += time;
   }
   return remember(memo, count, part, fresh);
 }
@@ -187,36 +203,6 @@ bool StepModel::Impl::in_graph(const Features& x) const {
          at(x, Feature::kDecodes) <= input.backend.graph_max_sequences;
 }
 
-double StepModel::Impl::tables_decode_s(double decodes, double mean_kv, double max_kv) const {
-  const int layers = input.model.total_layers();
-  double attention = tables->attention_s(0.0, 0.0, decodes, mean_kv);
-  if (alpha != 0.0)
-    attention += alpha * (tables->attention_s(0.0, 0.0, decodes, max_kv) - attention);
-  return tables->dense_s(decodes, layers) + layers * attention + tables->per_sequence_s(decodes);
-}
-
-double StepModel::Impl::table_time(const Features& x, double max_kv) const {
-  const double decodes = at(x, Feature::kDecodes);
-  const double chunk = at(x, Feature::kChunkTokens);
-  const double chunks = at(x, Feature::kSequences) - decodes;
-  const double prior = at(x, Feature::kChunkContext) - chunk;
-  const double mean = decodes > 0 ? at(x, Feature::kDecodeContext) / decodes : 0.0;
-  const int layers = input.model.total_layers();
-  double attention = tables->attention_s(chunk, chunks > 0 ? prior : 0.0, decodes, mean);
-  if (alpha != 0.0 && decodes > 0) {
-    const double longest = tables->attention_s(chunk, chunks > 0 ? prior : 0.0, decodes, max_kv);
-    attention += alpha * (longest - attention);
-  }
-  return tables->dense_s(at(x, Feature::kTokens), layers) + layers * attention +
-         tables->per_sequence_s(at(x, Feature::kLogits));
-}
-
-double StepModel::Impl::constant_time(const Features& x) const {
-  const StepModelSpec& s = input.spec;
-  return s.per_step.value() + s.per_prompt_token.value() * at(x, Feature::kChunkTokens) +
-         s.per_sequence.value() * at(x, Feature::kSequences);
-}
-
 namespace {
 /// Sum of max(compute / phi, memory) over (compute, memory) pairs.
 double at_clock(const OpPair* begin, std::size_t count, double phi) {
@@ -264,6 +250,8 @@ StepCost StepModel::Impl::step(const Features& x, double max_kv,
       total.bytes += p->bytes;
       total.link_bytes += p->link_bytes;
       for (int c = 0; c < kProvenanceClasses; ++c) total.trust[c] += p->trust[c];
+      total.extrapolated.time += p->extrapolated.time;
+      total.extrapolated.energy += p->extrapolated.energy;
     }
     cost.device_s += spans[s].time;
     cost.stage_s = std::max(cost.stage_s, spans[s].time);
@@ -288,10 +276,12 @@ StepCost StepModel::Impl::step(const Features& x, double max_kv,
     cost.device_s = cost.stage_s = table_time(x, max_kv);
     std::fill(std::begin(total.trust), std::end(total.trust), 0.0);
     total.trust[0] = cost.device_s;
+    total.extrapolated = {table_time_outside(x, max_kv), 0.0};
   } else if (input.spec.kind == StepModelKind::kConstant) {
     cost.device_s = cost.stage_s = constant_time(x);
     std::fill(std::begin(total.trust), std::end(total.trust), 0.0);
     total.trust[static_cast<std::size_t>(Provenance::kAssumed)] = cost.device_s;
+    total.extrapolated = {};
   } else if (limited) {
     // Average watts over the device time of all stages; stages of one step run on different
     // devices.
@@ -344,6 +334,12 @@ StepCost StepModel::Impl::step(const Features& x, double max_kv,
   for (double t : total.trust) trusted += t;
   if (trusted > 0.0) {
     for (int c = 0; c < kProvenanceClasses; ++c) cost.trust[c] = total.trust[c] / trusted;
+    cost.extrapolated.time = std::min(1.0, total.extrapolated.time / trusted);
+    const double dynamic = total.flop_j + total.byte_j;
+    // Tables time a step as a whole: its energy goes with the time.
+    cost.extrapolated.energy = input.spec.kind == StepModelKind::kTables ? cost.extrapolated.time
+                               : dynamic > 0.0 ? total.extrapolated.energy / dynamic
+                                               : 0.0;
   }
   return cost;
 }

@@ -28,6 +28,18 @@ struct StepModelSpec {
   Seconds per_step;
   Seconds per_prompt_token;
   Seconds per_sequence;
+  /// Multiplies every device time: the error of the model's form under a parameter draw
+  /// (hwmodels/draw.h). No kernel gets faster than its datasheet rate (INV-9).
+  double time_factor = 1.0;
+};
+
+/// Shares of a step in kernels outside the range that what decides their time was fitted to or
+/// measured on: the ramp's `low` to `high`, the grid of a kernel table, the payloads of a
+/// collective table. Ramps without a range (priors, data sheets) never count: their class says
+/// enough.
+struct Extrapolated {
+  double time = 0.0;    ///< of device_s, launches apart
+  double energy = 0.0;  ///< of dynamic_j
 };
 
 /// Cost of one step of one replica (all its devices together where energy is meant).
@@ -44,6 +56,7 @@ struct StepCost {
   double bytes = 0.0;       ///< device-memory traffic, all devices
   double link_bytes = 0.0;  ///< collective payload moved, all devices
   double trust[kProvenanceClasses] = {};  ///< shares of device_s by provenance class, sum 1
+  Extrapolated extrapolated;
 };
 
 /// One step of a decode batch.
@@ -82,6 +95,7 @@ struct OpCost {
   std::string bound;    ///< "compute", "memory", "link", "launch", "table", "constant"
   Provenance provenance = Provenance::kAssumed;
   std::string source;
+  std::string range;  ///< "inside" or "outside" what decides its time; empty: it has no range
 };
 
 /// Power of one replica's devices; absent values are unknown ("missing:<field>").
@@ -162,6 +176,7 @@ class DecodeBatch {
   double stage_s() const { return stage_s_; }  ///< slowest pipeline stage, at step 0
   double link_bytes() const { return link_bytes_; }
   const double* trust() const { return trust_; }
+  const Extrapolated& extrapolated() const { return extrapolated_; }  ///< at step 0
   /// Energy of decode attention per token of context: the slope of kv_j over the batch's context.
   double kv_j_per_step() const { return slope_.kv_j; }
 
@@ -184,6 +199,7 @@ class DecodeBatch {
       0.0;  ///< duty cycle: device time >= this * dynamic energy; 0: not limited
   double link_bytes_ = 0.0;
   double trust_[kProvenanceClasses] = {};
+  Extrapolated extrapolated_;
   // Kernel tables: contexts at j = 0.
   double decodes_ = 0.0, mean_kv_ = 0.0, max_kv_ = 0.0;
 

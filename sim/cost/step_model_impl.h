@@ -28,6 +28,7 @@ struct Part {
   double bytes = 0.0;
   double link_bytes = 0.0;
   double trust[kProvenanceClasses] = {};
+  Extrapolated extrapolated;  ///< s and J, not shares
   std::uint32_t pair_begin = 0;
   std::uint32_t pair_count = 0;
 };
@@ -81,6 +82,9 @@ struct StepModel::Impl {
   }
   double voltage(double phi) const { return voltage_floor + (1.0 - voltage_floor) * phi; }
   double table_time(const Features& x, double max_kv) const;
+  /// The part of table_time that lies outside the tables' grids.
+  double table_time_outside(const Features& x, double max_kv) const;
+  CollectiveTime collective(const StepOp& op, double payload, bool graph) const;
   double constant_time(const Features& x) const;
   /// Device time of a pure decode step from kernel tables.
   double tables_decode_s(double decodes, double mean_kv, double max_kv) const;

@@ -18,6 +18,7 @@ ReplicaMeter::ReplicaMeter(double floor_w, double idle_w, int lanes, SimTime bin
 void ReplicaMeter::on_advance(const Advance& a) {
   ReplicaRecord& r = *record_;
   const double before = r.busy_s;
+  const double energy_before = r.active_energy_j;
   a.points == nullptr ? take_line(a) : take_points(a);
   const double seconds = r.busy_s - before;
   r.link_bytes += a.link_bytes * static_cast<double>(a.steps);
@@ -26,6 +27,12 @@ void ReplicaMeter::on_advance(const Advance& a) {
     spread_limited(a, seconds);
   }
   for (int c = 0; c < kProvenanceClasses; ++c) r.trust_s[c] += a.trust[c] * seconds;
+  if (a.extrapolated.time > 0.0) {
+    const double floor_j = floor_w_ * seconds;
+    const double dynamic_j = r.active_energy_j - energy_before - floor_j;
+    r.extrapolated_s += a.extrapolated.time * seconds;
+    r.extrapolated_j += a.extrapolated.time * floor_j + a.extrapolated.energy * dynamic_j;
+  }
   if (spans_ != nullptr) {
     spans_->push_back({r.pool, r.replica, a.start, a.end, a.sequences, a.prompt_tokens, a.steps});
   }

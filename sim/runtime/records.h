@@ -59,6 +59,9 @@ struct ReplicaRecord {
   std::int64_t blocks = 0;
   std::int64_t peak_blocks = 0;
   double trust_s[kProvenanceClasses] = {};  ///< busy time by provenance class
+  /// Busy time and active energy (floor and dynamic) of kernels outside the range of their model.
+  double extrapolated_s = 0.0;
+  double extrapolated_j = 0.0;
   /// Energy above context idle in bins of RunResult::bin, all its devices [J].
   std::vector<double> extra_energy_j;
   /// limited_s in the same bins (shorter or empty: 0 after its end).

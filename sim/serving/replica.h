@@ -35,6 +35,7 @@ struct Advance {
   double link_bytes = 0.0;              ///< of one step
   double clock = 1.0;
   const double* trust = nullptr;  ///< shares by provenance class
+  Extrapolated extrapolated;
   std::int32_t sequences = 0;
   std::int32_t token_gaps = 0;  ///< tokens per step that follow an earlier one
   std::int32_t prompt_tokens = 0;

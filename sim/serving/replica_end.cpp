@@ -15,6 +15,7 @@ void Replica::finish_decodes(Lane& lane) {
   a.steps = steps;
   a.clock = lane.batch.clock();
   a.trust = lane.batch.trust();
+  a.extrapolated = lane.batch.extrapolated();
   a.link_bytes = lane.batch.link_bytes();
   double dynamic_j = 0.0;
   if (config_.fast_forward) {
@@ -63,6 +64,7 @@ void Replica::finish_mixed(Lane& lane, SimTime now) {
   if (lanes_.size() > 1) a.first.step_s = (lane.end - lane.start).value();
   a.link_bytes = cost.link_bytes;
   a.trust = cost.trust;
+  a.extrapolated = cost.extrapolated;
   a.clock = cost.clock;
   a.prompt_tokens = lane.chunk_tokens;
 
