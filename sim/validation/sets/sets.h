@@ -1,0 +1,16 @@
+#pragma once
+
+#include "sim/validation/validation.h"
+
+namespace medley {
+
+// One per file sets/<name>.cpp; registered in registry.cpp.
+ValidationSet serving_requests_set();
+ValidationSet parallel_plans_set();
+ValidationSet silicon_sample_set();
+ValidationSet rate_sweep_set();
+ValidationSet sglang_h200_set();
+ValidationSet offline_throughput_set();
+ValidationSet splitwise_set();
+
+}  // namespace medley
