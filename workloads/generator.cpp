@@ -232,7 +232,9 @@ class Generator {
     r.row = at;
     r.arrival = previous == kNone ? start : SimTime::max();
     made_.push_back(r);
-    if (previous != kNone) links_.push_back({previous, at, Seconds(pause)});
+    if (previous != kNone) {
+      links_.push_back({previous, at, Seconds(pause), spec_.arrivals.shared_queue ? 1U : 0U});
+    }
     return at;
   }
 
@@ -248,7 +250,7 @@ class Generator {
       }
     }
     for (const FollowUp& f : links_) {
-      trace_.follow_ups.push_back({place[f.previous], place[f.next], f.delay});
+      trace_.follow_ups.push_back({place[f.previous], place[f.next], f.delay, f.loop});
     }
     std::stable_sort(trace_.follow_ups.begin(), trace_.follow_ups.end(),
                      [](const FollowUp& a, const FollowUp& b) { return a.previous < b.previous; });
@@ -293,7 +295,8 @@ void replace_arrivals(Trace& trace, const ArrivalSpec& spec, const std::string& 
       trace.requests[i].arrival =
           i < users ? SimTime::from_seconds(part * spec.ramp_up) : SimTime::max();
       if (i >= users) {
-        trace.follow_ups.push_back({i - users, i, Seconds(spec.think_time.sample(think))});
+        trace.follow_ups.push_back(
+            {i - users, i, Seconds(spec.think_time.sample(think)), spec.shared_queue ? 1U : 0U});
       }
     }
     return;

@@ -202,6 +202,7 @@ ArrivalSpec load_arrivals(ObjectReader reader, const SearchDirs& dirs) {
                           ? load_distribution(reader, "think_time", Measure::kSeconds, dirs)
                           : Distribution::fixed(0.0);
     spec.ramp_up = reader.quantity_or<Seconds>("ramp_up", Seconds(0.0));
+    spec.shared_queue = reader.choice_or("queue", {"per_user", "shared"}, "per_user") == "shared";
     reader.finish();
     return spec;
   }
@@ -235,6 +236,9 @@ GeneratorSpec load_generator(ObjectReader reader, const SearchDirs& dirs) {
                    R"("requests": 10000; the run's horizon limits time)");
   } else if (closed && spec.duration) {
     reader.problem("duration", "does not limit a closed loop", R"(use "requests")");
+  } else if (closed && spec.arrivals.shared_queue && spec.session) {
+    reader.problem("session", "does not go with a shared queue: a session's turns are its user's",
+                   R"(leave "queue" at "per_user")");
   } else if (!spec.requests && !spec.duration && spec.arrivals.rate.end() == RateCurve::kForever) {
     reader.problem("", R"(needs "duration" or "requests": nothing ends its arrivals)");
   }

@@ -46,10 +46,14 @@ struct PublicRequest {
 };
 
 /// A closed-loop follow-up: request `next` arrives `delay` after `previous` completes.
+/// With `loop` > 0 it belongs to a shared queue instead: every completion of one of the loop's
+/// requests (both ends of its links) starts the loop's first waiting `next`, so that a fixed number
+/// of requests is in flight until the queue is empty. Links of one loop are in order of `next`.
 struct FollowUp {
   std::uint32_t previous = 0;
   std::uint32_t next = 0;
   Seconds delay;
+  std::uint32_t loop = 0;
 };
 
 /// rows read = kept + sum(dropped by reason); printed and kept in the manifest.

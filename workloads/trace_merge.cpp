@@ -76,9 +76,13 @@ class Merger {
     for (const std::uint64_t id : t.hash_ids) {
       out_.hash_ids.push_back(salt == 0 ? id : derived_id(id, salt));
     }
-    for (FollowUp f : t.follow_ups) {
-      out_.follow_ups.push_back({f.previous + base, f.next + base, f.delay});
+    std::uint32_t loops = 0;
+    for (const FollowUp& f : t.follow_ups) {
+      loops = std::max(loops, f.loop);
+      const std::uint32_t loop = f.loop > 0 ? f.loop + loop_base_ : 0;
+      out_.follow_ups.push_back({f.previous + base, f.next + base, f.delay, loop});
     }
+    loop_base_ += loops;
     std::move(t.sessions.begin(), t.sessions.end(), std::back_inserter(out_.sessions));
     std::move(t.accounts.begin(), t.accounts.end(), std::back_inserter(out_.accounts));
   }
@@ -98,7 +102,9 @@ class Merger {
       sorted.push_back(out_.requests[i]);
     }
     out_.requests = std::move(sorted);
-    for (FollowUp& f : out_.follow_ups) f = {place[f.previous], place[f.next], f.delay};
+    for (FollowUp& f : out_.follow_ups) {
+      f = {place[f.previous], place[f.next], f.delay, f.loop};
+    }
     std::stable_sort(out_.follow_ups.begin(), out_.follow_ups.end(),
                      [](const FollowUp& a, const FollowUp& b) { return a.previous < b.previous; });
   }
@@ -107,6 +113,7 @@ class Merger {
   Trace out_;
   NameTable models_, classes_, tenants_;
   std::uint32_t row_base_ = 0;
+  std::uint32_t loop_base_ = 0;
 };
 }  // namespace
 

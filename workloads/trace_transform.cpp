@@ -78,7 +78,9 @@ class Transformer {
     account().kept = n;
     trace_.requests.resize(n);
     std::erase_if(trace_.follow_ups, [&](const FollowUp& f) { return place[f.next] == kNone; });
-    for (FollowUp& f : trace_.follow_ups) f = {place[f.previous], place[f.next], f.delay};
+    for (FollowUp& f : trace_.follow_ups) {
+      f = {place[f.previous], place[f.next], f.delay, f.loop};
+    }
     if (n == 0) {
       throw InputError("", "",
                        fmt::format("source {}: nothing is left after `{}`", source_, reason));

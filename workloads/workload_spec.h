@@ -48,6 +48,7 @@ struct ArrivalSpec {
   std::int64_t concurrency = 0;
   Distribution think_time;         ///< s
   Seconds ramp_up = Seconds(0.0);  ///< users start spread evenly over it
+  bool shared_queue = false;       ///< a free user takes the next request, not only its own
 };
 
 /// Requests come in sessions: turn t+1 arrives `think_time` after turn t completes, and its prompt

@@ -201,7 +201,11 @@ void Fleet::follow_up(std::uint32_t request) {
   auto it = std::lower_bound(all.begin(), all.end(), request,
                              [](const FollowUp& f, std::uint32_t id) { return f.previous < id; });
   for (; it != all.end() && it->previous == request; ++it) {
+    if (it->loop > 0) continue;
     engine_.schedule_after(it->delay, EventClass::kArrival, it->next, kArrive);
+  }
+  if (const FollowUp* f = loops_.next(request)) {
+    engine_.schedule_after(f->delay, EventClass::kArrival, f->next, kArrive);
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include "sim/engine/engine.h"
 #include "sim/runtime/meter.h"
+#include "sim/runtime/shared_loops.h"
 #include "sim/runtime/simulation.h"
 
 namespace medley {
@@ -99,6 +100,7 @@ class Fleet final : private ReplicaListener, private RouterView, private Arrival
 
   const Scenario& scenario_;
   const Trace& trace_;
+  SharedLoops loops_;
   RunHooks hooks_;
   Engine engine_;
   RunResult result_;

@@ -24,6 +24,7 @@ EngineOptions engine_options(const Scenario& scenario, const RunHooks& hooks) {
 Fleet::Fleet(const Catalog& catalog, const Scenario& scenario, const RunHooks& hooks)
     : scenario_(scenario),
       trace_(scenario.trace),
+      loops_(scenario.trace),
       hooks_(hooks),
       engine_(engine_options(scenario, hooks)),
       rng_(scenario.seed, "routing"),

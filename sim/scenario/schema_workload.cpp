@@ -109,7 +109,10 @@ SchemaSection arrivals_section() {
        {"<arrivals>.concurrency", "integer", "required for closed_loop", "users"},
        {"<arrivals>.think_time", "time or distribution", "0 s",
         "closed_loop: from a completion to the user's next request"},
-       {"<arrivals>.ramp_up", "time", "0 s", "closed_loop: users start spread over it"}}};
+       {"<arrivals>.ramp_up", "time", "0 s", "closed_loop: users start spread over it"},
+       {"<arrivals>.queue", "per_user, shared", "per_user",
+        "closed_loop: whether a free user takes its own next request or the first that waits (as "
+        "load generators with a concurrency limit do)"}}};
 }
 
 SchemaSection distribution_section() {

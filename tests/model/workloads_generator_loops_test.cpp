@@ -1,4 +1,5 @@
 // Closed loops, sessions and shared prefixes: structure by hand.
+#include <algorithm>
 #include <cmath>
 #include <set>
 
@@ -133,4 +134,21 @@ TEST_CASE("seeds and streams: same seed, same trace; one source's draws are its 
                42);
   CHECK(lengths(two, "default") == lengths(one, "default"));
   check_trace(two);
+}
+
+TEST_CASE("a shared queue: the same requests, marked as one loop per source") {
+  const std::string source = R"({"generate": {"arrivals": {"process": "closed_loop",
+    "concurrency": 2, "queue": "shared"}, "input_tokens": 10, "output_tokens": 5, "requests": 5}})";
+  const Trace one = trace_of(source);
+  check_trace(one);
+  REQUIRE(one.follow_ups.size() == 3);
+  for (const FollowUp& f : one.follow_ups) CHECK(f.loop == 1);
+  const Trace two = trace_of(R"({"sources": {"a": )" + source + R"(, "b": )" + source + "}}");
+  check_trace(two);
+  REQUIRE(two.follow_ups.size() == 6);
+  int of_first = 0;
+  for (const FollowUp& f : two.follow_ups) of_first += f.loop == 1;
+  CHECK(of_first == 3);
+  CHECK(std::all_of(two.follow_ups.begin(), two.follow_ups.end(),
+                    [](const FollowUp& f) { return f.loop == 1 || f.loop == 2; }));
 }
