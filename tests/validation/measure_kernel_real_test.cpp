@@ -1,0 +1,53 @@
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "sim/measure/read_kernel_table.h"
+
+namespace {
+std::string shared_data(const std::string& path) {
+  const char* named = std::getenv("MEDLEY_SHARED_DATA");
+  const std::string root =
+      named != nullptr ? named : std::string(MEDLEY_SOURCE_DIR) + "/../shared/data";
+  return root + "/" + path;
+}
+
+struct Expected {
+  std::string path;
+  std::int64_t rows, kept;
+  std::size_t collectives;
+};
+
+void check_files(const std::vector<Expected>& all) {
+  for (const Expected& e : all) {
+    CAPTURE(e.path);
+    if (!std::filesystem::exists(shared_data(e.path))) {
+      MESSAGE("skipped: the measured data is not here");
+      continue;
+    }
+    const medley::KernelTable t = medley::read_kernel_table(shared_data(e.path));
+    CHECK(t.account.rows_read == e.rows);
+    CHECK(t.account.kept == e.kept);
+    CHECK(t.collectives.size() == e.collectives);
+    std::int64_t sum = t.account.kept;
+    for (const auto& [why, rows] : t.account.dropped) sum += rows;
+    CHECK(sum == t.account.rows_read);
+    for (const medley::KernelSample& s : t.kernels) {
+      if (!(s.time_s > 0.0 && s.bytes > 0.0 && s.flops >= 0.0)) FAIL(s.key());
+    }
+  }
+}
+}  // namespace
+
+TEST_CASE("aiconfigurator's own tables") {
+  const std::string root = "serving/aiconfigurator/perf-csv/";
+  check_files({
+      {root + "h100_sxm/gemm", 101003, 101003, 0},
+      {root + "h100_sxm/attention", 88712, 85448, 0},
+      {root + "h100_sxm/moe", 46494, 26136, 0},
+      {root + "h100_sxm/mla", 9724, 9724, 0},
+      {root + "h100_sxm/comm", 3302, 3302, 5962},
+      {root + "b60/comm", 321, 321, 321},
+  });
+}
