@@ -8,8 +8,10 @@
 #include <optional>
 #include <set>
 #include <system_error>
+#include <type_traits>
 #include <utility>
 
+#include "hwmodels/calibration.h"
 #include "hwmodels/read.h"
 #include "sim/core/error.h"
 
@@ -18,6 +20,16 @@ namespace medley {
 namespace fs = std::filesystem;
 
 namespace {
+std::vector<fs::path> json_files(const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    if (it->path().extension() == ".json") files.push_back(it->path());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
 /// One kind of entry in all directories.
 template <class Spec>
 class Shelf {
@@ -84,7 +96,7 @@ class Shelf {
     if (complete_) return;
     std::vector<Problem> problems;
     for (const fs::path& folder : folders_) {  // earlier folders shadow later ones
-      for (const fs::path& path : files_of(folder)) {
+      for (const fs::path& path : json_files(folder)) {
         const std::string key = path.stem().string();
         if (by_slug_.count(key)) continue;
         try {
@@ -103,16 +115,6 @@ class Shelf {
     for (const std::string& alias : spec.aliases) by_alias_.emplace(slug(alias), &spec);
   }
 
-  static std::vector<fs::path> files_of(const fs::path& folder) {
-    std::vector<fs::path> files;
-    std::error_code error;
-    for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-      if (it->path().extension() == ".json") files.push_back(it->path());
-    }
-    std::sort(files.begin(), files.end());
-    return files;
-  }
-
   std::string what_;
   Load load_;
   std::vector<fs::path> folders_;  ///< first wins
@@ -121,16 +123,72 @@ class Shelf {
   bool complete_ = false;
 };
 
+/// Lays the overlays of `path`'s entry over it. Directories of lower precedence than the entry's
+/// own do not count: who writes an entry of his own does not want the shipped one's fits.
+template <class Spec>
+void apply_overlays(Spec& spec, const std::string& path, const std::vector<std::string>& order) {
+  const fs::path root = fs::path(path).parent_path().parent_path();
+  auto own = std::find_if(order.begin(), order.end(),
+                          [&](const std::string& d) { return fs::path(d) == root; });
+  MEDLEY_CHECK(own != order.end(), "an entry lies outside the catalogue's directories");
+  const std::string file = slug(spec.name) + ".json";
+  for (auto it = std::make_reverse_iterator(own + 1); it != order.rend(); ++it) {
+    const fs::path overlay = fs::path(*it) / "calibrations" / file;
+    std::error_code ignored;
+    if (!fs::is_regular_file(overlay, ignored)) continue;
+    const Calibration calibration = load_calibration(overlay.string());
+    const bool device = std::is_same_v<Spec, DeviceSpec>;
+    const std::string& name = device ? calibration.device : calibration.backend;
+    if (slug(name) != slug(spec.name)) {
+      throw InputError(overlay.string(), calibration.device.empty() ? "/backend" : "/device",
+                       fmt::format("the overlay is for \"{}\"", calibration.name()),
+                       fmt::format("here it should name the {} \"{}\"",
+                                   device ? "device" : "backend", spec.name));
+    }
+    apply(calibration, spec);
+  }
+}
+
+/// Every overlay belongs to an entry.
+void check_overlays(const std::vector<std::string>& order) {
+  Problems problems;
+  for (const std::string& directory : order) {
+    for (const fs::path& overlay : json_files(fs::path(directory) / "calibrations")) {
+      std::vector<std::string> known;
+      bool found = false;
+      for (const std::string& d : order) {
+        for (const char* folder : {"devices", "backends"}) {
+          std::error_code ignored;
+          found = found || fs::is_regular_file(fs::path(d) / folder / overlay.filename(), ignored);
+        }
+      }
+      if (found) continue;
+      for (const std::string& d : order) {
+        for (const char* folder : {"devices", "backends"}) {
+          for (const fs::path& entry : json_files(fs::path(d) / folder))
+            known.push_back(entry.stem().string());
+        }
+      }
+      problems.add(
+          overlay.string(), "",
+          fmt::format("there is no device or backend \"{}\" to calibrate", overlay.stem().string()),
+          suggest(overlay.stem().string(), known));
+    }
+  }
+  problems.throw_if_any();
+}
+
 std::vector<std::string> search_order(std::vector<std::string> directories) {
   for (const std::string& d : directories) {
     std::error_code ignored;
     const fs::path root(d);
     const bool any =
         fs::is_directory(root / "devices", ignored) || fs::is_directory(root / "links", ignored) ||
-        fs::is_directory(root / "nodes", ignored) || fs::is_directory(root / "backends", ignored);
+        fs::is_directory(root / "nodes", ignored) || fs::is_directory(root / "backends", ignored) ||
+        fs::is_directory(root / "calibrations", ignored);
     if (!any) {
       throw InputError(d, "", "is no catalogue directory",
-                       "it should hold devices/, links/, nodes/ or backends/");
+                       "it should hold devices/, links/, nodes/, backends/ or calibrations/");
     }
   }
   std::reverse(directories.begin(), directories.end());
@@ -143,11 +201,22 @@ struct Catalog::Impl {
   explicit Impl(const std::vector<std::string>& order)
       : directories(order),
         devices("device", "devices", order,
-                [this](const std::string& path) { return load_device(path, &priors()); }),
+                [this](const std::string& path) {
+                  DeviceSpec device = load_device(path, nullptr);
+                  apply_overlays(device, path, directories);
+                  fill_model_gaps(device, priors());
+                  return device;
+                }),
         links("link", "links", order,
               [this](const std::string& path) { return load_link(path, &priors()); }),
         nodes("node type", "nodes", order, load_node),
-        backends("backend", "backends", order, load_backend) {}
+        backends("backend", "backends", order, [this](const std::string& path) {
+          BackendSpec backend = load_backend(path);
+          apply_overlays(backend, path, directories);
+          return backend;
+        }) {
+    check_overlays(order);
+  }
 
   const Priors& priors() {
     if (!loaded_priors) {

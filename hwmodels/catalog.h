@@ -17,10 +17,12 @@ namespace medley {
 /// directories (searched first; a user's entry shadows a shipped one of the same name).
 ///
 /// Layout of a directory: {devices,links,nodes,backends}/<slug of the name>.json, one entry per
-/// file, and optionally priors.json. A lookup by name opens that one file; only a lookup by alias,
-/// a listing or a miss reads the others. Entries are kept once read. Names and aliases match by
-/// their slugs, so case, blanks and underscores do not matter. Not thread-safe while loading; runs
-/// copy what they need into the scenario.
+/// file; calibrations/<slug>.json, overlays of fitted numbers (hwmodels/calibration.h) that are
+/// laid over the entry of that name, those of later directories last; and optionally priors.json. A
+/// lookup by name opens that one file; only a lookup by alias, a listing or a miss reads the
+/// others. Entries are kept once read. Names and aliases match by their slugs, so case, blanks and
+/// underscores do not matter. Not thread-safe while loading; runs copy what they need into the
+/// scenario.
 class Catalog {
  public:
   /// Of `directories` a later one shadows an earlier one; all shadow the shipped catalogue.

@@ -20,12 +20,28 @@ struct Ramp {
   /// Work of the kernels it was fitted to: outside it a time is extrapolated (and reported so).
   double low = 0.0;
   double high = std::numeric_limits<double>::infinity();
+  /// Compute ramps only, [0, 1]: share of the shorter of a kernel's compute and memory times that
+  /// the longer one does not hide. 0: perfect overlap (the roofline), 1: one after the other.
+  double serial = 0.0;
 };
+
+/// Time of a kernel from its two ramps: max(C, M) + serial min(C, M) = max(C + serial M,
+/// M + serial C). Law: between max(C, M) and C + M, non-decreasing and convex in both.
+inline double overlapped(double compute, double memory, double serial) {
+  return compute > memory ? compute + serial * memory : memory + serial * compute;
+}
 
 /// How well one op class uses the two rates of a device.
 struct OpEfficiency {
   PerDType<Sourced<Ramp>> compute;  ///< over flops; argument of the ramp: flops of one kernel
   Sourced<Ramp> memory;             ///< over bytes of one kernel
+  /// The same where the weights (GEMMs) or the KV cache (attention) are kept in this format; where
+  /// unknown `memory` holds.
+  PerDType<Sourced<Ramp>> memory_by_format;
+  const Sourced<Ramp>& memory_of(DType stored) const {
+    const Sourced<Ramp>& own = memory_by_format[index(stored)];
+    return own.known() ? own : memory;
+  }
 };
 
 /// Power of one device. Active power while work runs:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "hwmodels/calibration.h"
 #include "hwmodels/read.h"
 #include "hwmodels/sourced_reader.h"
 
@@ -41,6 +42,17 @@ void read_limits(ObjectReader& reader, BackendSpec& backend) {
 }
 }  // namespace
 
+void read_calibrated(ObjectReader& host, ObjectReader& kernels, ObjectReader& memory,
+                     SourcedReader& sourced, BackendSpec& backend) {
+  backend.host_per_step = sourced.quantity<Seconds>(host, "per_step", Range::non_negative());
+  backend.host_per_sequence =
+      sourced.quantity<Seconds>(host, "per_sequence", Range::non_negative());
+  backend.decode_skew = sourced.number(kernels, "decode_skew", Range::fraction());
+  backend.context_reserve =
+      sourced.quantity<Bytes>(memory, "context_reserve", Range::non_negative());
+  backend.activation_factor = sourced.number(memory, "activation_factor", Range::non_negative());
+}
+
 BackendSpec read_backend(ObjectReader& reader, Problems& problems) {
   BackendSpec backend;
   backend.file = reader.file();
@@ -53,23 +65,17 @@ BackendSpec read_backend(ObjectReader& reader, Problems& problems) {
   backend.host_mode = host.choice_or("mode", {"serial", "overlapped"}, "serial") == "serial"
                           ? HostMode::kSerial
                           : HostMode::kOverlapped;
-  backend.host_per_step = sourced.quantity<Seconds>(host, "per_step", Range::non_negative());
-  backend.host_per_sequence =
-      sourced.quantity<Seconds>(host, "per_sequence", Range::non_negative());
-  host.finish();
   ObjectReader kernels = sourced.section(reader, "kernels");
   backend.graph_capture = kernels.boolean_or("graph_capture", false);
   backend.graph_max_sequences =
       static_cast<int>(kernels.integer_or("graph_max_sequences", 0, 0, kMostTokens));
   backend.kernels_fused = kernels.number_or("fused", 1.0, Range{Range::positive().min, 1.0});
-  backend.decode_skew = sourced.number(kernels, "decode_skew", Range::fraction());
-  kernels.finish();
   ObjectReader memory = sourced.section(reader, "memory");
   backend.memory_utilization =
       sourced.number(memory, "utilization", Range{Range::positive().min, 1.0});
-  backend.context_reserve =
-      sourced.quantity<Bytes>(memory, "context_reserve", Range::non_negative());
-  backend.activation_factor = sourced.number(memory, "activation_factor", Range::non_negative());
+  read_calibrated(host, kernels, memory, sourced, backend);
+  host.finish();
+  kernels.finish();
   memory.finish();
   read_limits(reader, backend);
   backend.weight_dtypes = read_dtypes(reader, "weight_dtypes");

@@ -3,6 +3,7 @@
 #include <cctype>
 #include <nlohmann/json.hpp>
 
+#include "hwmodels/calibration.h"
 #include "hwmodels/read.h"
 #include "hwmodels/sourced_reader.h"
 
@@ -49,6 +50,10 @@ void read_efficiency(ObjectReader& reader, SourcedReader& sourced, DeviceSpec& d
       efficiency.compute[index(d)] = sourced.ramp<Flops>(parent, key);
     });
     efficiency.memory = sourced.ramp<Bytes>(entry, "memory");
+    each_dtype(entry, "memory_by_format",
+               [&](DType d, ObjectReader& parent, const std::string& key) {
+                 efficiency.memory_by_format[index(d)] = sourced.ramp<Bytes>(parent, key);
+               });
     entry.finish();
   }
   map->finish();
@@ -83,20 +88,25 @@ void read_rates(ObjectReader& reader, SourcedReader& sourced, DeviceSpec& device
   each_dtype(reader, "peak", [&](DType d, ObjectReader& parent, const std::string& key) {
     device.peak[index(d)] = sourced.quantity<FlopsPerSec>(parent, key);
   });
-  each_dtype(reader, "sustained", [&](DType d, ObjectReader& parent, const std::string& key) {
-    device.sustained[index(d)] = sourced.number(parent, key, Range{Range::positive().min, 1.0});
-  });
   ObjectReader memory = sourced.section(reader, "memory");
   device.memory_capacity = sourced.quantity<Bytes>(memory, "capacity");
   device.memory_bandwidth = sourced.quantity<BytesPerSec>(memory, "bandwidth");
   device.last_level_cache = sourced.quantity<Bytes>(memory, "last_level_cache");
   memory.finish();
+}
+}  // namespace
+
+void read_calibrated(ObjectReader& reader, SourcedReader& sourced, DeviceSpec& device) {
+  each_dtype(reader, "sustained", [&](DType d, ObjectReader& parent, const std::string& key) {
+    device.sustained[index(d)] = sourced.number(parent, key, Range{Range::positive().min, 1.0});
+  });
+  read_efficiency(reader, sourced, device);
   ObjectReader launch = sourced.section(reader, "launch");
   device.launch_stream = sourced.quantity<Seconds>(launch, "stream", Range::non_negative());
   device.launch_graph = sourced.quantity<Seconds>(launch, "graph", Range::non_negative());
   launch.finish();
+  read_power(reader, sourced, device.power);
 }
-}  // namespace
 
 const std::vector<std::string>& device_kinds() {
   static const std::vector<std::string> kinds = {"gpu", "cpu", "npu", "tpu", "pim", "fpga"};
@@ -131,8 +141,7 @@ DeviceSpec read_device(ObjectReader& reader, Problems& problems, const Priors* p
   device.notes = reader.text_or("notes", "");
   SourcedReader sourced(reader, problems);
   read_rates(reader, sourced, device);
-  read_efficiency(reader, sourced, device);
-  read_power(reader, sourced, device.power);
+  read_calibrated(reader, sourced, device);
   device.fabric = reader.text_or("fabric", "");
   device.host_link = reader.text_or("host_link", "");
   ObjectReader price = sourced.section(reader, "price");

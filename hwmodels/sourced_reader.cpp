@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <type_traits>
 #include <vector>
 
 #include "hwmodels/node.h"
@@ -12,9 +14,31 @@ namespace medley {
 
 namespace {
 constexpr const char* kNotGiven = "not in the catalogue";
+constexpr std::int64_t kMostSamples = 1000000000000;
 const std::vector<std::string>& class_names() {
   static const std::vector<std::string> names = {"measured", "datasheet", "derived", "assumed"};
   return names;
+}
+
+/// "range": ["1 MFLOP", "3 TFLOP"], the work of the kernels that a ramp was fitted to.
+template <class Q>
+void read_range(ObjectReader& object, Ramp& ramp) {
+  const auto texts = object.texts_or_empty("range");
+  if (texts.empty()) return;
+  if (texts.size() != 2) {
+    object.problem("range", "a range has two ends", "write [\"1 MFLOP\", \"3 TFLOP\"]");
+    return;
+  }
+  try {
+    ramp.low = parse_quantity<Q>(texts[0]).value();
+    ramp.high = parse_quantity<Q>(texts[1]).value();
+  } catch (const std::invalid_argument& error) {
+    object.problem("range", error.what());
+    return;
+  }
+  if (!(ramp.low >= 0.0 && ramp.low < ramp.high)) {
+    object.problem("range", "the lower end must be below the upper one");
+  }
 }
 }  // namespace
 
@@ -50,6 +74,8 @@ std::optional<ObjectReader> SourcedReader::open(ObjectReader& parent, std::strin
 template <class T>
 void SourcedReader::cite(ObjectReader& object, Sourced<T>& into) {
   into.provenance = *parse_provenance(object.choice("class", class_names()));
+  into.error = object.number_or("error", 0.0, Range::non_negative());
+  into.n = object.integer_or("n", 0, 0, kMostSamples);
   const std::string key = object.text("source");
   if (key.empty()) return;
   const auto it = sources_.find(key);
@@ -102,6 +128,10 @@ Sourced<Ramp> SourcedReader::ramp(ObjectReader& parent, std::string_view key) {
   Ramp ramp;
   ramp.fraction = object->number("fraction", Range{Range::positive().min, 1.0});
   ramp.half = object->quantity_or<Q>("half", Q(0.0)).value();
+  if constexpr (std::is_same_v<Q, Flops>) {
+    ramp.serial = object->number_or("serial", 0.0, Range::fraction());
+  }
+  read_range<Q>(*object, ramp);
   out.value = ramp;
   cite(*object, out);
   object->finish();

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 
 #include "hwmodels/catalog.h"
@@ -17,33 +18,53 @@ struct ShowOptions {
   Format format = Format::kTable;
 };
 
-/// Rows of (field, value, class, source).
+/// Rows of (field, value, error, range, class, source).
 class Sheet {
  public:
   void plain(std::string field, std::string value) {
-    if (!value.empty()) table_.add({std::move(field), std::move(value), "", ""});
+    if (!value.empty()) table_.add({std::move(field), std::move(value), "", "", "", ""});
   }
   /// `always`: also when unknown.
   template <class Q>
   void value(std::string field, const Sourced<Q>& v, bool always = true) {
     if (!v.known() && !always) return;
     const Cell c = cell(v);
-    table_.add({std::move(field), c.text, c.provenance ? std::string(to_string(*c.provenance)) : "",
-                v.source});
+    table_.add({std::move(field), c.text, error_text(v), "",
+                c.provenance ? std::string(to_string(*c.provenance)) : "", v.source});
   }
-  void ramp(std::string field, const Sourced<Ramp>& v, const char* unit) {
+  template <class Q>
+  void ramp(std::string field, const Sourced<Ramp>& v) {
     if (!v.known()) return;
-    table_.add({std::move(field),
-                fmt::format("{:.3g}, half at {:.3g} {}", (*v).fraction, (*v).half, unit),
+    const Ramp& r = *v.value;
+    std::string text = fmt::format("{:.3g}, half at {}", r.fraction, short_text(Q(r.half)));
+    if (r.serial > 0.0) text += fmt::format(", {:.3g} serial", r.serial);
+    std::string range;
+    if (std::isfinite(r.high)) {
+      range = fmt::format("{} to {}", short_text(Q(r.low)), short_text(Q(r.high)));
+    }
+    table_.add({std::move(field), std::move(text), error_text(v), std::move(range),
                 std::string(to_string(v.provenance)), v.source});
   }
   void row(std::string field, std::string value, Provenance p, std::string source) {
-    table_.add({std::move(field), std::move(value), std::string(to_string(p)), std::move(source)});
+    table_.add(
+        {std::move(field), std::move(value), "", "", std::string(to_string(p)), std::move(source)});
   }
   void print(Format format) const { print_table(table_, format); }
 
  private:
-  TextTable table_{{{"field"}, {"value"}, {"class"}, {"source"}}};
+  /// Three digits are enough to read.
+  template <class Q>
+  static std::string short_text(Q q) {
+    return format_quantity(Q(std::stod(fmt::format("{:.3g}", q.value()))));
+  }
+  /// "6.1 %, n 2500": relative standard error and samples, where stated.
+  template <class T>
+  static std::string error_text(const Sourced<T>& v) {
+    std::string text = v.error > 0.0 ? fmt::format("{:.3g} %", 100.0 * v.error) : "";
+    if (v.n > 0) text += fmt::format("{}n {}", text.empty() ? "" : ", ", v.n);
+    return text;
+  }
+  TextTable table_{{{"field"}, {"value"}, {"error"}, {"range"}, {"class"}, {"source"}}};
 };
 
 std::string joined(const std::vector<std::string>& words) {
@@ -56,10 +77,16 @@ void show_efficiency(const DeviceSpec& d, Sheet& sheet) {
     const OpEfficiency& e = d.efficiency[index(op)];
     for (int t = 0; t < kDTypes; ++t) {
       const auto dtype = static_cast<DType>(t);
-      sheet.ramp(fmt::format("efficiency.{}.compute.{}", to_string(op), to_string(dtype)),
-                 e.compute[index(dtype)], "flop");
+      sheet.ramp<Flops>(fmt::format("efficiency.{}.compute.{}", to_string(op), to_string(dtype)),
+                        e.compute[index(dtype)]);
     }
-    sheet.ramp(fmt::format("efficiency.{}.memory", to_string(op)), e.memory, "B");
+    sheet.ramp<Bytes>(fmt::format("efficiency.{}.memory", to_string(op)), e.memory);
+    for (int t = 0; t < kDTypes; ++t) {
+      const auto dtype = static_cast<DType>(t);
+      sheet.ramp<Bytes>(
+          fmt::format("efficiency.{}.memory_by_format.{}", to_string(op), to_string(dtype)),
+          e.memory_by_format[index(dtype)]);
+    }
   }
 }
 

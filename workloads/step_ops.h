@@ -98,6 +98,7 @@ struct StepOp {
   std::string name;  ///< "qkv_proj", "attention_decode", "expert_gate_up", ...
   OpClass op_class = OpClass::kGemm;
   DType dtype = DType::kBf16;  ///< of the arithmetic
+  DType stored = DType::kBf16;  ///< of the weights (GEMMs) or the KV cache (attention)
   int repeats = 0;
   int kernels = 1;  ///< launches per repeat
   LinearForm flops;

@@ -107,6 +107,7 @@ void LayerLowering::latent_prefill_expanded(const LayerGroup& g) {
   const double both = g.head_dim + g.v_head_dim;
   const double expanded = heads * (g.nope_head_dim + g.v_head_dim);
   StepOp& expand = add("kv_b_proj", OpClass::kGemm, gemm_dtype(WeightPart::kLinear));
+  expand.stored = weight_format(WeightPart::kLinear);
   expand.flops[kChunkContext] = 2.0 * rank * expanded;
   expand.weight_bytes[kHasChunks] = rank * expanded * weight_element(WeightPart::kLinear);
   expand.kv_bytes[kChunkContext] = (rank + g.rope_head_dim) * bytes_of(precision_.kv);
@@ -128,6 +129,7 @@ void LayerLowering::latent_absorbed(const LayerGroup& g, bool picked) {
   const Feature rows = picked ? kTokens : kDecodes;
   const Feature any = picked ? kOne : kHasDecodes;
   StepOp& absorb = add("q_absorb", OpClass::kGemm, plain());
+  absorb.stored = weight_format(WeightPart::kLinear);
   absorb.flops[rows] = 2.0 * heads * g.nope_head_dim * rank;
   absorb.weight_bytes[any] = heads * g.nope_head_dim * rank * element;
   absorb.activation_bytes[rows] = heads * (g.nope_head_dim + rank) * act_;
@@ -144,6 +146,7 @@ void LayerLowering::latent_absorbed(const LayerGroup& g, bool picked) {
   decode.kv_bytes[length] = row * kv;
   decode.activation_bytes[kDecodes] = heads * (row + rank) * act_;
   StepOp& out = add("v_absorb", OpClass::kGemm, plain());
+  out.stored = weight_format(WeightPart::kLinear);
   out.flops[rows] = 2.0 * heads * rank * g.v_head_dim;
   out.weight_bytes[any] = heads * rank * g.v_head_dim * element;
   out.activation_bytes[rows] = heads * (rank + g.v_head_dim) * act_;

@@ -48,8 +48,12 @@ class LayerLowering {
     op.name = std::move(name);
     op.op_class = op_class;
     op.dtype = dtype;
+    op.stored = attention_class(op_class) ? precision_.kv : dtype;
     op.repeats = repeats_;
     return out_.emplace_back(std::move(op));
+  }
+  static bool attention_class(OpClass c) {
+    return c == OpClass::kAttentionPrefill || c == OpClass::kAttentionDecode;
   }
   DType weight_format(WeightPart part) const {
     return weight_dtype(model_, part, precision_.weights);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,6 +27,7 @@ struct Sourced {
   std::string source;  ///< citation, or the reason why it is unknown
   /// Relative standard error of a calibrated value; 0: not stated, the class's prior applies.
   double error = 0.0;
+  std::int64_t n = 0;  ///< samples a calibrated value rests on; 0: not stated
   bool known() const { return value.has_value(); }
   T operator*() const { return *value; }
 };

@@ -66,8 +66,11 @@ DecodeBatch StepModel::decode_batch(const Features& x, double max_kv, double bel
       MEDLEY_CHECK(b.kernel_count_ < DecodeBatch::kMostKernels,
                    "too many kinds of growing kernels");
       DecodeBatch::Kernel& k = b.kernels_[b.kernel_count_++];
-      k = {n * r.compute_s(flops) / now.clock, n * more_flops * r.inv_compute / now.clock,
-           n * r.memory_s(bytes), n * more_bytes * r.inv_memory};
+      const double compute0 = n * r.compute_s(flops) / now.clock, memory0 = n * r.memory_s(bytes);
+      const double compute1 = n * more_flops * r.inv_compute / now.clock;
+      const double memory1 = n * more_bytes * r.inv_memory;
+      k = {compute0 + r.serial * memory0, compute1 + r.serial * memory1,
+           memory0 + r.serial * compute0, memory1 + r.serial * compute1};
       kernels_s += std::max(k.compute0, k.memory0);
       const double energy = r.j_flop * more_flops * volt * volt + r.j_byte * more_bytes;
       b.slope_.dynamic_j += ranks * n * energy;

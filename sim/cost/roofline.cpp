@@ -47,6 +47,7 @@ void join_compute(RooflineOp& r, const StepModelInput& in) {
     }
     fraction = (*ramp).fraction;
     r.half_flops = (*ramp).half;
+    r.serial = (*ramp).serial;
     r.flops_low = (*ramp).low;
     r.flops_high = (*ramp).high;
     r.compute_class = weaker(peak.provenance, ramp.provenance);
@@ -71,7 +72,7 @@ void join_memory(RooflineOp& r, const StepModelInput& in) {
   r.memory_class = device.memory_bandwidth.provenance;
   r.memory_source = device.memory_bandwidth.source;
   if (!in.backend.ideal()) {
-    const Sourced<Ramp>& ramp = device.efficiency[index(r.op.op_class)].memory;
+    const Sourced<Ramp>& ramp = device.efficiency[index(r.op.op_class)].memory_of(r.op.stored);
     if (!ramp.known()) {
       throw missing(device, fmt::format("efficiency.{}.memory", to_string(r.op.op_class)),
                     "op " + r.op.name + " needs");

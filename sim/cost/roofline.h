@@ -27,7 +27,8 @@ class SparseForm {
 };
 
 /// One kernel kind of a step, joined with the rates of the device it runs on. Times of one repeat:
-///   compute = (F + half_flops) * inv_compute / phi,   memory = (B + half_bytes) * inv_memory.
+///   compute = (F + half_flops) * inv_compute / phi,   memory = (B + half_bytes) * inv_memory,
+///   time = max(compute, memory) + serial min(compute, memory)   (`overlapped`).
 struct RooflineOp {
   StepOp op;
   SparseForm flops, bytes;  ///< bytes: weights, KV and activations together
@@ -36,6 +37,7 @@ struct RooflineOp {
   double half_flops = 0.0;
   double inv_memory = 0.0;  ///< 1 / (bandwidth * fraction) [s/B]
   double half_bytes = 0.0;
+  double serial = 0.0;  ///< see Ramp
   /// Work of the kernels that the ramps were fitted to.
   double flops_low = 0.0, flops_high = std::numeric_limits<double>::infinity();
   double bytes_low = 0.0, bytes_high = std::numeric_limits<double>::infinity();

@@ -92,7 +92,7 @@ void StepModel::Impl::add_op(const RooflineOp& r, const Features& x, double skew
   }
   const double compute = repeats * r.compute_s(timed_flops);
   const double memory = repeats * r.memory_s(timed_bytes);
-  const double both = std::max(compute, memory);
+  const double both = overlapped(compute, memory, r.serial);
   part.time += both;
   part.kernels += r.kernels;
   part.flop_j += repeats * r.j_flop * flops;
@@ -110,7 +110,7 @@ void StepModel::Impl::add_op(const RooflineOp& r, const Features& x, double skew
     part.extrapolated.time += both;
     part.extrapolated.energy += repeats * (r.j_flop * flops + r.j_byte * bytes);
   }
-  out.push_back({compute, memory});
+  out.push_back({compute, memory, r.serial});
   ++part.pair_count;
 }
 
@@ -204,10 +204,11 @@ bool StepModel::Impl::in_graph(const Features& x) const {
 }
 
 namespace {
-/// Sum of max(compute / phi, memory) over (compute, memory) pairs.
+/// Sum of the overlapped times of (compute / phi, memory) pairs.
 double at_clock(const OpPair* begin, std::size_t count, double phi) {
   double sum = 0.0;
-  for (std::size_t i = 0; i < count; ++i) sum += std::max(begin[i].compute / phi, begin[i].memory);
+  for (std::size_t i = 0; i < count; ++i)
+    sum += overlapped(begin[i].compute / phi, begin[i].memory, begin[i].serial);
   return sum;
 }
 }  // namespace

@@ -127,7 +127,8 @@ struct StepModelInput {
 /// for internal memo tables: one instance per run and pool, not shared between threads.
 ///
 /// Roofline, per kernel kind i (repeated r_i times):
-///   t_i = launch + max( (F + F_half) / (phi peak e_F), (B + B_half) / (BW e_B) )
+///   C_i = (F + F_half) / (phi peak e_F),  M_i = (B + B_half) / (BW e_B)
+///   t_i = launch + max(C_i, M_i) + serial min(C_i, M_i)
 ///   device = sum r_i t_i + collectives,  step = device + host or max(device, host).
 /// Clock phi: the highest of 64 steps in [clock_min, 1] with floor + (j_F v(phi)^2 F + j_B
 /// B)/t(phi)
@@ -182,7 +183,9 @@ class DecodeBatch {
 
  private:
   friend class StepModel;
-  struct Kernel {  ///< max(compute0 + j compute1, memory0 + j memory1), all repeats
+  /// max(compute0 + j compute1, memory0 + j memory1), all repeats; each with the share of the
+  /// other that it does not hide.
+  struct Kernel {
     double compute0, compute1, memory0, memory1;
   };
   static constexpr int kMostKernels = 12;

@@ -1,0 +1,301 @@
+#include "sim/calibration/kernel_fit.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "sim/calibration/solve.h"
+#include "sim/core/text_file.h"
+
+namespace medley {
+
+namespace {
+constexpr double kMargin = 1.03;       ///< over the data sheet, for rounding and boost clocks
+constexpr double kCacheMargin = 1.25;  ///< part of a slightly larger set still hits
+constexpr double kStreamed = 3e-6;     ///< s; less is fixed time anyway
+constexpr std::size_t kRowsPerCell = 40;
+constexpr double kSmallKernel = 20e-6;  ///< s
+constexpr double kLeastWeight = 0.25;
+constexpr double kShortContext = 128.0;
+constexpr double kLeastComputeShare = 0.02;
+constexpr int kLeastRows = 20;
+
+struct Prepared {
+  RampSample sample;
+  std::uint64_t hash = 0;
+  std::int64_t cell = 0;
+};
+
+using Formats = std::pair<DType, DType>;  ///< arithmetic, stored
+
+struct Group {
+  KernelFitRow row;
+  std::vector<Prepared> fit, judge;
+};
+
+std::int64_t octave(double x) {
+  return x > 0.0 ? static_cast<std::int64_t>(std::floor(std::log2(x))) : -1;
+}
+
+class Preparation {
+ public:
+  explicit Preparation(const DeviceSpec& device) : device_(device) {
+    if (device.last_level_cache.known()) cache_ = (*device.last_level_cache).value();
+    if (device.launch_graph.known()) launch_ = (*device.launch_graph).value();
+  }
+
+  std::optional<RampRates> rates(DType dtype) const {
+    const auto& peak = device_.peak[index(dtype)];
+    if (!peak.known() || !device_.memory_bandwidth.known()) return std::nullopt;
+    return RampRates{(*peak).value(), (*device_.memory_bandwidth).value()};
+  }
+
+  /// Empty: the row is kept, and in `out`.
+  const char* take(const KernelSample& s, const RampRates& rates, Prepared& out) const {
+    const double kernels = std::max(1, s.kernels);
+    RampSample& r = out.sample;
+    r.flops = s.flops / kernels;
+    r.bytes = s.bytes / kernels;
+    r.time_s = s.time_s / kernels - launch_;
+    if (!(r.time_s > 0.0) || !(r.bytes > 0.0)) return "no time or work";
+    const double compute = r.flops / rates.peak, memory = r.bytes / rates.bandwidth;
+    const bool large = r.bytes > kCacheMargin * cache_;
+    if (compute > kMargin * r.time_s || (large && memory > kMargin * r.time_s)) {
+      return "faster than the data sheet";
+    }
+    if (!large && memory > kStreamed && memory > compute) return "cache resident";
+    r.weight = std::clamp(r.time_s / kSmallKernel, kLeastWeight, 1.0);
+    if (s.op_class == OpClass::kAttentionDecode && s.position < kShortContext) {
+      r.weight *= kLeastWeight;
+    }
+    out.cell = octave(r.flops) * 1000 + octave(r.bytes);
+    return nullptr;
+  }
+
+ private:
+  const DeviceSpec& device_;
+  double cache_ = 0.0;
+  double launch_ = 0.0;
+};
+
+/// Value of `name=` in "n=4096,k=4096,format=fp8"; empty when it is not there.
+std::string_view axis(std::string_view curve, std::string_view name) {
+  while (!curve.empty()) {
+    const std::size_t end = std::min(curve.find(','), curve.size());
+    const std::string_view part = curve.substr(0, end);
+    if (part.size() > name.size() && part.starts_with(name) && part[name.size()] == '=') {
+      return part.substr(name.size() + 1);
+    }
+    curve.remove_prefix(std::min(end + 1, curve.size()));
+  }
+  return {};
+}
+
+/// The kernel that a row measured, where a table holds several for one format.
+std::string variant(const KernelSample& s) {
+  std::string name(axis(s.curve, "format"));
+  for (const std::string_view more : {axis(s.curve, "kernel"), std::string_view(s.op)}) {
+    if (!more.empty()) name += (name.empty() ? "" : " ") + std::string(more);
+  }
+  return name;
+}
+
+bool usual_heads(const KernelSample& s) {
+  const std::string_view d = axis(s.curve, "d"), window = axis(s.curve, "window");
+  return (d.empty() || d == "128") && (window.empty() || window == "0");
+}
+
+/// What of a table is fitted: the most frequent kernel of each pair of formats, and full attention
+/// of head size 128 where the class has such rows.
+class Choice {
+ public:
+  Choice(const std::vector<KernelSample>& samples, const DeviceSpec& device) {
+    std::map<Key, std::map<std::string, int>> counts;
+    for (const KernelSample& s : samples) {
+      ++counts[key(s, device)][variant(s)];
+      if (usual_heads(s)) usual_.insert(s.op_class);
+    }
+    for (const auto& [formats, names] : counts) {
+      // Of equally frequent ones the plainest name: "fp8" before "fp8_block".
+      const auto better = [](const auto& a, const auto& b) {
+        return std::pair(a.second, -static_cast<int>(a.first.size())) <
+               std::pair(b.second, -static_cast<int>(b.first.size()));
+      };
+      chosen_[formats] = std::max_element(names.begin(), names.end(), better)->first;
+    }
+  }
+  /// Empty when the row is wanted.
+  const char* why_not(const KernelSample& s, const DeviceSpec& device) const {
+    if (usual_.count(s.op_class) != 0 && !usual_heads(s)) return "window or head size not 128";
+    return chosen_.at(key(s, device)) == variant(s) ? nullptr : "another kernel of the format";
+  }
+
+ private:
+  using Key = std::tuple<OpClass, DType, DType>;
+  static Key key(const KernelSample& s, const DeviceSpec& device) {
+    return {s.op_class, compute_fallback(device, s.dtype).value_or(s.dtype), s.weights};
+  }
+  std::map<Key, std::string> chosen_;
+  std::set<OpClass> usual_;
+};
+
+/// At most kRowsPerCell rows of each cell, those of the smallest hashes.
+std::vector<RampSample> thinned(std::vector<Prepared> rows) {
+  std::sort(rows.begin(), rows.end(), [](const Prepared& a, const Prepared& b) {
+    return std::pair(a.cell, a.hash) < std::pair(b.cell, b.hash);
+  });
+  std::vector<RampSample> out;
+  std::size_t in_cell = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    in_cell = i > 0 && rows[i].cell == rows[i - 1].cell ? in_cell + 1 : 0;
+    if (in_cell < kRowsPerCell) out.push_back(rows[i].sample);
+  }
+  return out;
+}
+
+std::vector<RampSample> plain(const std::vector<Prepared>& rows) {
+  std::vector<RampSample> out;
+  for (const Prepared& p : rows) out.push_back(p.sample);
+  return out;
+}
+
+void fit_group(Group& g, const RampRates& rates, const std::optional<Ramp>& compute,
+               const KernelFitOptions& options) {
+  KernelFitRow& row = g.row;
+  row.rates = rates;
+  std::vector<RampSample> training = thinned(g.fit);
+  row.ramps = fit_ramps(training, rates, compute);
+  row.held_out = residuals(row.ramps, rates, plain(g.judge));
+  std::vector<Prepared> all = g.fit;
+  if (!options.holdout) {
+    all.insert(all.end(), g.judge.begin(), g.judge.end());
+    training = thinned(all);
+    row.ramps = fit_ramps(training, rates, compute);
+  }
+  row.fitted = static_cast<int>(training.size());
+  const RampSample& first = all.front().sample;
+  row.low_flops = row.high_flops = first.flops;
+  row.low_bytes = row.high_bytes = first.bytes;
+  for (const Prepared& p : all) {
+    row.low_flops = std::min(row.low_flops, p.sample.flops);
+    row.high_flops = std::max(row.high_flops, p.sample.flops);
+    row.low_bytes = std::min(row.low_bytes, p.sample.bytes);
+    row.high_bytes = std::max(row.high_bytes, p.sample.bytes);
+  }
+  row.compute_rows =
+      static_cast<int>(std::count_if(training.begin(), training.end(), [&](const RampSample& s) {
+        return row.ramps.compute_bound(rates, s.flops, s.bytes);
+      }));
+}
+
+Sourced<Ramp> leaf(Ramp ramp, const KernelFitRow& row, bool compute) {
+  ramp.fraction = std::min(1.0, rounded(ramp.fraction));
+  ramp.half = rounded(ramp.half);
+  ramp.serial = compute ? rounded(ramp.serial, 3) : 0.0;
+  ramp.low = rounded(compute ? row.low_flops : row.low_bytes);
+  ramp.high = rounded(compute ? row.high_flops : row.high_bytes);
+  Sourced<Ramp> out;
+  out.value = ramp;
+  out.provenance = Provenance::kMeasured;
+  out.error = rounded(row.held_out.sigma, 3);
+  out.n = row.fitted;
+  return out;
+}
+
+void emit(const KernelFitRow& row, OpEfficiency& into) {
+  Sourced<Ramp>& compute = into.compute[index(row.dtype)];
+  const bool binds =
+      row.compute_rows >= kLeastComputeShare * row.fitted || row.ramps.compute.serial > 0.02;
+  if (!compute.known() && binds) compute = leaf(row.ramps.compute, row, true);
+  const Sourced<Ramp> memory = leaf(row.ramps.memory, row, false);
+  if (!into.memory.known()) {
+    into.memory = memory;
+  } else {
+    into.memory_by_format[index(row.stored)] = memory;
+  }
+}
+
+/// fp16 and bf16 run on the same units.
+void share_sixteen_bits(const DeviceSpec& device, OpEfficiency& e) {
+  const auto& bf16 = device.peak[index(DType::kBf16)];
+  const auto& fp16 = device.peak[index(DType::kFp16)];
+  if (!bf16.known() || !fp16.known() || *bf16 != *fp16) return;
+  Sourced<Ramp>& a = e.compute[index(DType::kBf16)];
+  Sourced<Ramp>& b = e.compute[index(DType::kFp16)];
+  if (a.known() == b.known()) return;
+  Sourced<Ramp>& copy = a.known() ? b : a;
+  copy = a.known() ? a : b;
+  copy.provenance = Provenance::kDerived;
+}
+
+/// 16 bits before the rest; the same format stored first, then the most frequent.
+std::vector<Group*> in_order(std::map<Formats, Group>& groups) {
+  std::vector<Group*> order;
+  for (auto& [formats, g] : groups) {
+    if (static_cast<int>(g.fit.size()) >= kLeastRows) order.push_back(&g);
+  }
+  const auto rank = [](const Group* g) {
+    const DType d = g->row.dtype;
+    return std::tuple(d != DType::kBf16 && d != DType::kFp16, index(d), g->row.stored != d,
+                      -static_cast<int>(g->fit.size()));
+  };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](const Group* a, const Group* b) { return rank(a) < rank(b); });
+  return order;
+}
+}  // namespace
+
+bool held_out(const KernelSample& sample) {
+  return (fnv1a(sample.key()) & 1U) != 0;
+}
+
+KernelFit fit_kernels(const std::vector<KernelSample>& samples, const DeviceSpec& device,
+                      const KernelFitOptions& options) {
+  const Preparation preparation(device);
+  const Choice choice(samples, device);
+  std::map<OpClass, std::map<Formats, Group>> classes;
+  for (const KernelSample& s : samples) {
+    if (!options.only.empty() && options.only.count(s.op_class) == 0) continue;
+    const DType dtype = compute_fallback(device, s.dtype).value_or(s.dtype);
+    Group& g = classes[s.op_class][{dtype, s.weights}];
+    g.row.op_class = s.op_class;
+    g.row.dtype = dtype;
+    g.row.stored = s.weights;
+    ++g.row.read;
+    if (s.op.ends_with("_module")) {
+      ++g.row.dropped["several kinds of kernels in one time"];
+      continue;
+    }
+    const auto rates = preparation.rates(dtype);
+    Prepared p;
+    const char* why = rates ? choice.why_not(s, device) : "no rate";
+    if (why == nullptr) why = preparation.take(s, *rates, p);
+    if (why != nullptr) {
+      ++g.row.dropped[why];
+      continue;
+    }
+    p.hash = fnv1a(s.key());
+    ((p.hash & 1U) != 0 ? g.judge : g.fit).push_back(p);
+  }
+  KernelFit fit;
+  for (auto& [op_class, groups] : classes) {
+    OpEfficiency& efficiency = fit.efficiency[index(op_class)];
+    std::map<DType, Ramp> compute;
+    for (Group* g : in_order(groups)) {
+      const auto known = compute.find(g->row.dtype);
+      const std::optional<Ramp> fixed =
+          known == compute.end() ? std::nullopt : std::optional(known->second);
+      fit_group(*g, *preparation.rates(g->row.dtype), fixed, options);
+      compute.emplace(g->row.dtype, g->row.ramps.compute);
+      emit(g->row, efficiency);
+    }
+    share_sixteen_bits(device, efficiency);
+    for (auto& [formats, g] : groups) fit.rows.push_back(std::move(g.row));
+  }
+  return fit;
+}
+
+}  // namespace medley
