@@ -15,7 +15,7 @@ namespace medley::cli {
 
 namespace {
 
-struct Options {
+struct ValidateOptions {
   std::vector<std::string> sets;
   std::string data;
   std::string output;
@@ -117,7 +117,7 @@ void update_readme(const std::filesystem::path& folder,
   write_file(path.string(), text);
 }
 
-int validate_command(const Options& o) {
+int validate_command(const ValidateOptions& o) {
   if (o.list) {
     list_sets(o.format);
     return kOk;
@@ -164,7 +164,7 @@ int validate_command(const Options& o) {
 }  // namespace
 
 void add_validate(CLI::App& app, Action& action) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<ValidateOptions>();
   CLI::App& c =
       *app.add_subcommand("validate", "run simulated-versus-measured tables on measured data");
   c.add_option("sets", o->sets, "which sets (default: all; --list names them)");

@@ -54,7 +54,7 @@ std::string quantization_of(const std::string& precision, const std::string& mod
 /// this sample ask for (a random range ratio of 0.8); the other sources send the stated lengths.
 std::vector<CaseRequest> requests_of(const std::string& id, int concurrency, int input, int output,
                                      bool spread) {
-  const int n = std::clamp(4 * concurrency, 32, 1536);
+  const int n = std::clamp(10 * concurrency, 32, 5120);
   Rng rng(1, id);
   const auto length = [&](int stated) {
     return static_cast<std::int32_t>(spread ? rng.uniform(0.8, 1.0) * stated : stated);

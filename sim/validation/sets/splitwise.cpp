@@ -26,7 +26,7 @@ ServingCase case_of(const Shape& shape) {
   c.requests = equal_requests(batch, prompt, tokens);
   c.max_num_batched_tokens = std::max(8192, prompt * batch);
   c.max_num_seqs = 256;
-  c.overrides = {"pools.p.max_model_len=16384"};
+  c.overrides = {"pools.p.max_model_len=8192"};
   return c;
 }
 
