@@ -51,3 +51,14 @@ TEST_CASE("aiconfigurator's own tables") {
       {root + "b60/comm", 321, 321, 321},
   });
 }
+
+TEST_CASE("LLMServingSim's own profiles") {
+  const std::string v2 = "serving/LLMServingSim/v2-profiles/";
+  const std::string v0 = "serving/LLMServingSim/v0-profiles/";
+  check_files({
+      {v2 + "RTX4090/meta-llama/Llama-3.1-8B/bf16/tp1", 10091, 10091, 0},
+      {v2 + "RTXPRO6000/Qwen/Qwen3-30B-A3B-Instruct-2507/bf16/tp1", 20558, 20406, 0},
+      {v0 + "H100/meta-llama/Llama-3.1-8B/tp1", 30720, 30720, 0},
+      {v0 + "TPU-v6e-1/meta-llama/Llama-3.1-8B/tp1", 30624, 30325, 0},
+  });
+}

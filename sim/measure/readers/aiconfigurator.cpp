@@ -7,99 +7,27 @@
 
 #include "sim/measure/kernel_models.h"
 #include "sim/measure/readers/kernel_readers.h"
+#include "sim/measure/readers/row_table.h"
 
 namespace medley {
 
 namespace {
 constexpr double kMilli = 1e-3;
 
-/// What all of these tables have.
-class PerfTable {
+/// What all of these tables have beside their axes.
+class PerfTable : public RowTable {
  public:
-  PerfTable(const KernelFile& file, KernelSink& sink)
-      : csv(file.path, file.constants), sink_(sink), device_(csv.find("device")) {
-    latency_ = csv.find("latency");
-    power_ = csv.find("power");
-    limit_ = csv.find("power_limit");
-    csv.ignore({"framework", "version", "op_name", "beam_width", "power_limit"});
-    if (device_ == KernelCsv::kAbsent) {
+  PerfTable(const KernelFile& file, KernelSink& sink) : RowTable(file, sink) {
+    set_time(csv.need("latency"), kMilli);
+    set_power(csv.find("power"), csv.find("power_limit"));
+    csv.ignore({"framework", "version", "op_name", "beam_width"});
+    if (!csv.has("device")) {
       const std::string name = file.name();
       if (const std::size_t end = name.find("__"); end != std::string::npos) {
         sink.device(name.substr(0, end));
       }
     }
   }
-  /// Next whole row; broken ones are counted.
-  bool next() {
-    while (csv.next()) {
-      sink_.row();
-      if (csv.broken()) {
-        sink_.drop("wrong number of fields");
-        continue;
-      }
-      if (device_ != KernelCsv::kAbsent && csv.text(device_) != last_device_) {
-        last_device_ = std::string(csv.text(device_));
-        sink_.device(last_device_);
-      }
-      return true;
-    }
-    return false;
-  }
-  /// Whole numbers of the row; counted as dropped when one is not.
-  bool counts(std::initializer_list<std::pair<KernelCsv::Column, std::int64_t*>> wanted) {
-    for (const auto& [column, into] : wanted) {
-      const auto value = csv.number(column);
-      if (!value || *value < 0.0 || *value > 1e15 || *value != std::floor(*value)) {
-        sink_.drop("a size cannot be read");
-        return false;
-      }
-      *into = static_cast<std::int64_t>(*value);
-    }
-    return true;
-  }
-  std::optional<double> time() const {
-    const auto ms = csv.number(latency_);
-    return ms ? std::optional(*ms * kMilli) : std::nullopt;
-  }
-  void add(const KernelCurve& curve, const Features& x, double position) {
-    const auto time_s = time();
-    if (!sink_.take_time(time_s)) return;
-    sink_.add(curve, x, {position, *time_s, positive(power_), positive(limit_)});
-  }
-  /// Joins the raw texts that make a curve.
-  const std::string& key(std::initializer_list<KernelCsv::Column> columns) {
-    key_.clear();
-    for (const KernelCsv::Column c : columns) {
-      key_ += csv.text(c);
-      key_ += ',';
-    }
-    return key_;
-  }
-  /// ",name=value" where the column is in the file and so tells rows apart.
-  std::string suffix(const char* name, KernelCsv::Column column) const {
-    if (column < 0 || csv.text(column).empty()) return {};
-    return fmt::format(",{}={}", name, csv.text(column));
-  }
-  /// Number format of a column; nullopt (row dropped) when unknown.
-  std::optional<KernelFormat> kernel_format(KernelCsv::Column column) {
-    if (column == KernelCsv::kAbsent) {
-      return KernelFormat{sink_.options().dtype, sink_.options().dtype};
-    }
-    const auto format = parse_kernel_format(csv.text(column));
-    if (!format) sink_.drop(fmt::format("unknown number format `{}`", csv.text(column)));
-    return format;
-  }
-
-  KernelCsv csv;
-
- private:
-  std::optional<double> positive(KernelCsv::Column column) const {
-    const auto value = csv.number(column);
-    return value && *value > 0.0 ? value : std::nullopt;
-  }
-  KernelSink& sink_;
-  KernelCsv::Column device_, latency_ = -1, power_ = -1, limit_ = -1;
-  std::string last_device_, key_;
 };
 
 void read_gemm(const KernelFile& file, KernelSink& sink) {
@@ -107,7 +35,6 @@ void read_gemm(const KernelFile& file, KernelSink& sink) {
   const auto m_at = t.csv.need("m"), n_at = t.csv.need("n"), k_at = t.csv.need("k");
   const auto format_at = t.csv.find("gemm_dtype");
   const auto source_at = t.csv.find("kernel_source");
-  t.csv.need("latency");
   t.csv.start("aiconfigurator gemm");
   std::int64_t m = 0, n = 0, k = 0;
   while (t.next()) {
@@ -135,9 +62,7 @@ struct AttentionColumns {
         window(csv.find("window_size")),
         dtype(csv.find("attn_dtype")),
         kv(csv.find("kv_cache_dtype")),
-        source(csv.find("kernel_source")) {
-    csv.need("latency");
-  }
+        source(csv.find("kernel_source")) {}
   KernelCsv::Column batch, isl, step, heads, kv_heads, head_dim, window, dtype, kv, source;
 };
 
@@ -216,7 +141,6 @@ void read_mla(const KernelFile& file, KernelSink& sink) {
   const auto kv_at = t.csv.find("kv_cache_dtype"), gemm_at = t.csv.find("gemm_type");
   const auto model_at = t.csv.find("model"), source_at = t.csv.find("kernel_source");
   t.csv.ignore({"mla_dtype", "architecture", "tp_size"});
-  t.csv.need("latency");
   t.csv.start("aiconfigurator mla module");
   const bool decode = file.name().find("generation") != std::string::npos;
   std::int64_t batch = 0, heads = 0, isl = 1, step = 0;
@@ -302,7 +226,6 @@ void read_moe(const KernelFile& file, KernelSink& sink) {
   const auto tp_at = t.csv.find("moe_tp_size"), ep_at = t.csv.find("moe_ep_size");
   const auto routing_at = t.csv.find("distribution"), format_at = t.csv.find("moe_dtype");
   const auto source_at = t.csv.find("kernel_source");
-  t.csv.need("latency");
   t.csv.start("aiconfigurator moe");
   ExpertRow r;
   HitCounts hits;

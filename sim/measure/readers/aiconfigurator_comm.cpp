@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "sim/measure/readers/kernel_readers.h"
+#include "sim/measure/readers/row_table.h"
 
 namespace medley {
 
@@ -15,42 +16,11 @@ std::string collective_name(std::string_view word) {
 }
 
 /// One table of collectives, row by row.
-class CommTable {
+class CommTable : public RowTable {
  public:
-  CommTable(const KernelFile& file, KernelSink& sink)
-      : csv(file.path, file.constants), sink_(sink) {
-    device_ = csv.find("device");
+  CommTable(const KernelFile& file, KernelSink& sink) : RowTable(file, sink) {
     csv.ignore({"framework", "version"});
   }
-  bool next() {
-    while (csv.next()) {
-      sink_.row();
-      if (csv.broken()) {
-        sink_.drop("wrong number of fields");
-        continue;
-      }
-      sink_.device(csv.text(device_));
-      return true;
-    }
-    return false;
-  }
-  /// Numbers of the row, all positive; counted as dropped when one is not.
-  bool numbers(std::initializer_list<std::pair<KernelCsv::Column, double*>> wanted) {
-    for (const auto& [column, into] : wanted) {
-      const auto value = csv.number(column);
-      if (!value || *value <= 0.0) {
-        sink_.drop(value ? "a size is not positive" : "a size cannot be read");
-        return false;
-      }
-      *into = *value;
-    }
-    return true;
-  }
-  KernelCsv csv;
-
- private:
-  KernelSink& sink_;
-  KernelCsv::Column device_ = KernelCsv::kAbsent;
 };
 
 /// nccl, oneccl and custom all-reduce: message_size counts elements.

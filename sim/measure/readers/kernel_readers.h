@@ -30,6 +30,10 @@ const std::vector<KernelReader>& kernel_readers();
 // One pair per file of this folder.
 bool takes_aiconfigurator(const KernelFile& file);
 void read_aiconfigurator(const KernelFile& file, KernelSink& sink);
+bool takes_llmservingsim(const KernelFile& file);
+void read_llmservingsim(const KernelFile& file, KernelSink& sink);
+bool takes_llmservingsim_v0(const KernelFile& file);
+void read_llmservingsim_v0(const KernelFile& file, KernelSink& sink);
 bool takes_aiconfigurator_comm(const KernelFile& file);
 void read_aiconfigurator_comm(const KernelFile& file, KernelSink& sink);
 
