@@ -41,11 +41,13 @@ ModelSpec kernel_model(const KernelReadOptions& options, const std::string& name
                    "name one of the zoo (medley list models) or a .json with --model");
 }
 
-KernelForms latent_module(const ModelSpec& model, int heads, const KernelFormat& gemm, DType kv,
-                          bool decode) {
+namespace {
+std::vector<StepOp> latent_ops(const ModelSpec& model, int heads, const KernelFormat& gemm,
+                               DType kv) {
   const auto latent =
-      std::find_if(model.layers.begin(), model.layers.end(),
-                   [](const LayerGroup& g) { return g.attention == AttentionKind::kLatent; });
+      std::find_if(model.layers.begin(), model.layers.end(), [](const LayerGroup& g) {
+        return g.attention == AttentionKind::kLatent && g.index_heads == 0;
+      });
   if (latent == model.layers.end()) {
     throw InputError(model.file, "", fmt::format("{} has no latent attention", model.name));
   }
@@ -57,14 +59,27 @@ KernelForms latent_module(const ModelSpec& model, int heads, const KernelFormat&
   group.heads = heads;
   if (group.kv_heads > 1) group.kv_heads = heads;
   one.quantization.reset();
-  const auto ops = lower_step(one, {gemm.weights, gemm.arithmetic, kv}, 1, 1, 0, false);
-  const KernelForms core =
-      decode ? sum_of_ops(ops, {"attention_decode"}) : sum_of_ops(ops, {"attention_prefill"});
+  return lower_step(one, {gemm.weights, gemm.arithmetic, kv}, 1, 1, 0, false);
+}
+}  // namespace
+
+KernelForms latent_core(const ModelSpec& model, int heads, const KernelFormat& gemm, DType kv,
+                        bool decode) {
+  KernelForms forms = sum_of_ops(latent_ops(model, heads, gemm, kv),
+                                 {decode ? "attention_decode" : "attention_prefill"});
+  forms.weights = kv;
+  return forms;
+}
+
+KernelForms latent_module(const ModelSpec& model, int heads, const KernelFormat& gemm, DType kv,
+                          bool decode) {
+  const auto ops = latent_ops(model, heads, gemm, kv);
   KernelForms forms =
       decode ? sum_of_ops(ops, {"qkv_a_proj", "q_b_proj", "q_proj", "kv_a_proj", "rotary",
                                 "kv_write", "q_absorb", "attention_decode", "v_absorb", "o_proj"})
              : sum_of_ops(ops, {"qkv_a_proj", "q_b_proj", "q_proj", "kv_a_proj", "rotary",
                                 "kv_write", "kv_b_proj", "attention_prefill", "o_proj"});
+  const KernelForms core = latent_core(model, heads, gemm, kv, decode);
   forms.op_class = core.op_class;
   forms.dtype = core.dtype;
   forms.weights = kv;

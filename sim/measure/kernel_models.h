@@ -17,6 +17,9 @@ ModelSpec kernel_model(const KernelReadOptions& options, const std::string& name
 
 /// Attention layer of a model with compressed latents as one module: projections, rotary, cache
 /// write and attention over `heads` heads on one device. op_class is attention's.
+/// latent_core: attention alone, in the latent space (decode) or expanded (prefill).
+KernelForms latent_core(const ModelSpec& model, int heads, const KernelFormat& gemm, DType kv,
+                        bool decode);
 KernelForms latent_module(const ModelSpec& model, int heads, const KernelFormat& gemm, DType kv,
                           bool decode);
 

@@ -92,16 +92,22 @@ void KernelSink::add(const KernelCurve& curve, const Features& x, const Row& row
 }
 
 void KernelSink::add(const KernelCurve& curve, double flops, double bytes, const Row& row) {
-  if (!take_time(row.time_s)) return;
+  const std::string_view fault = try_add(curve, flops, bytes, row);
+  if (fault.empty()) {
+    keep_row();
+  } else {
+    drop(fault);
+  }
+}
+
+std::string_view KernelSink::try_add(const KernelCurve& curve, double flops, double bytes,
+                                     const Row& row) {
+  if (!(row.time_s > 0.0)) return "time is not positive";
   if (const double limit = peak_[index(curve.forms.dtype)];
       limit > 0.0 && flops > kTimerFault * limit * row.time_s) {
-    drop("faster than the device's peak (timer fault)");
-    return;
+    return "faster than the device's peak (timer fault)";
   }
-  if (repeated(curve.id, row.position)) {
-    drop("repeats an earlier row");
-    return;
-  }
+  if (repeated(curve.id, row.position)) return "repeats an earlier row";
   KernelSample& s = table_.kernels.emplace_back();
   s.op_class = curve.forms.op_class;
   s.dtype = curve.forms.dtype;
@@ -115,7 +121,7 @@ void KernelSink::add(const KernelCurve& curve, double flops, double bytes, const
   s.curve = curve.name;
   s.position = row.position;
   s.op = curve.op;
-  ++table_.account.kept;
+  return {};
 }
 
 void KernelSink::add(CollectiveSample sample) {

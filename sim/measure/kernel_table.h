@@ -41,12 +41,28 @@ struct CollectiveSample {
   double time_s = 0.0;
 };
 
+/// One whole request or batch, measured end to end: what tables of step times hold.
+struct EndToEndPoint {
+  std::string device;
+  std::string model;
+  int tp = 0;
+  int batch = 0;
+  int input = 0;           ///< prompt tokens per sequence
+  int output = 0;          ///< generated tokens per sequence
+  double prefill_s = 0.0;  ///< whole batch
+  double token_s = 0.0;    ///< one decode step
+  double total_s = 0.0;
+  /// Shares of the power limit; empty where not measured.
+  std::optional<double> mean_power, peak_power;
+};
+
 /// What a file of measured kernels held.
 struct KernelTable {
   std::string format;  ///< of the reader that took it
   std::string device;  ///< as the file names it; empty where it does not
   std::vector<KernelSample> kernels;
   std::vector<CollectiveSample> collectives;
+  std::vector<EndToEndPoint> points;
   ImportAccount account;  ///< rows read = kept + dropped by reason
 };
 

@@ -108,7 +108,7 @@ KernelForms attention_kernel(const AttentionShape& shape, bool decode) {
   return forms;
 }
 
-KernelForms expert_kernels(const ExpertShape& shape, const KernelFormat& format) {
+std::vector<StepOp> expert_ops(const ExpertShape& shape, const KernelFormat& format) {
   LayerGroup group = one_group();
   group.mixer = MixerKind::kMoe;
   group.ffn_hidden = shape.width;
@@ -116,9 +116,12 @@ KernelForms expert_kernels(const ExpertShape& shape, const KernelFormat& format)
   group.experts_per_token = shape.top_k;
   group.gated = shape.gated;
   const Precision precision{format.weights, format.arithmetic, DType::kBf16};
-  const auto ops =
-      lower_step(one_layer(shape.hidden, group, format.arithmetic), precision, 1, 1, 0, false);
-  KernelForms forms = sum_of_ops(ops, {"expert_gate_up", "expert_up", "expert_down"});
+  return lower_step(one_layer(shape.hidden, group, format.arithmetic), precision, 1, 1, 0, false);
+}
+
+KernelForms expert_kernels(const ExpertShape& shape, const KernelFormat& format) {
+  KernelForms forms =
+      sum_of_ops(expert_ops(shape, format), {"expert_gate_up", "expert_up", "expert_down"});
   MEDLEY_CHECK(forms.kernels == 2, "experts are two grouped GEMMs");
   forms.weights = format.weights;
   return forms;

@@ -58,6 +58,7 @@ struct ExpertShape {
   int top_k = 0;
   bool gated = true;
 };
+std::vector<StepOp> expert_ops(const ExpertShape& shape, const KernelFormat& format);
 KernelForms expert_kernels(const ExpertShape& shape, const KernelFormat& format);
 
 /// Sum of the named ops (those there are) of a lowered step, `repeats` left aside: a module of

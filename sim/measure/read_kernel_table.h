@@ -15,6 +15,7 @@ struct KernelReadOptions {
   const DeviceSpec* spec = nullptr;  ///< rows faster than its peak are dropped as timer faults
   std::string model;                 ///< zoo name or .json, where path and meta data name none
   std::vector<std::string> zoo_directories;  ///< besides the shipped zoo
+  int devices = 0;                           ///< of collectives, where the file does not say
   int tp = 0;                                ///< 0: as path or columns say
   DType dtype = DType::kBf16;                ///< where a table does not say
   int head_dim = 128;                        ///< likewise

@@ -62,3 +62,14 @@ TEST_CASE("LLMServingSim's own profiles") {
       {v0 + "TPU-v6e-1/meta-llama/Llama-3.1-8B/tp1", 30624, 30325, 0},
   });
 }
+
+TEST_CASE("the other formats' own files") {
+  const std::string root = "serving/";
+  check_files({
+      {root + "vidur", 33144, 33056, 26340},
+      {root + "Frontier/compute/h800/Llama-3.1-405B-Instruct-FP8", 12180, 12180, 0},
+      {root + "splitwise-sim", 1260, 840, 0},
+      {root + "InferSim/bench_data/gemm", 512, 490, 0},
+      {root + "LLMCompass/figure5/ab", 42, 42, 0},
+  });
+}

@@ -34,6 +34,18 @@ bool takes_llmservingsim(const KernelFile& file);
 void read_llmservingsim(const KernelFile& file, KernelSink& sink);
 bool takes_llmservingsim_v0(const KernelFile& file);
 void read_llmservingsim_v0(const KernelFile& file, KernelSink& sink);
+bool takes_vidur(const KernelFile& file);
+void read_vidur(const KernelFile& file, KernelSink& sink);
+bool takes_splitwise(const KernelFile& file);
+void read_splitwise(const KernelFile& file, KernelSink& sink);
+bool takes_nccl_tests(const KernelFile& file);
+void read_nccl_tests(const KernelFile& file, KernelSink& sink);
+bool takes_infersim(const KernelFile& file);
+void read_infersim(const KernelFile& file, KernelSink& sink);
+bool takes_llmcompass(const KernelFile& file);
+void read_llmcompass(const KernelFile& file, KernelSink& sink);
+bool takes_native_kernels(const KernelFile& file);
+void read_native_kernels(const KernelFile& file, KernelSink& sink);
 bool takes_aiconfigurator_comm(const KernelFile& file);
 void read_aiconfigurator_comm(const KernelFile& file, KernelSink& sink);
 

@@ -90,11 +90,24 @@ ProfileFolder profile_folder(const KernelFile& file, KernelSink& sink) {
   return folder;
 }
 
-std::string device_of_folder(const KernelFile& file) {
+std::string device_after(const KernelFile& file, std::initializer_list<std::string_view> names) {
   std::vector<std::string> parts = folders_of(file);
+  for (std::size_t i = parts.size(); i-- > 1;) {
+    if (std::find(names.begin(), names.end(), parts[i - 1]) != names.end()) {
+      return parts[i].substr(0, parts[i].find('_'));
+    }
+  }
   ProfileFolder ignored;
   take_plan(parts, ignored);
   return parts.size() >= 3 ? parts[parts.size() - 3] : "";
+}
+
+std::string model_of_folder(const KernelFile& file) {
+  std::vector<std::string> parts = folders_of(file);
+  ProfileFolder ignored;
+  take_plan(parts, ignored);
+  const std::size_t n = parts.size();
+  return n >= 2 ? parts[n - 2] + "/" + parts[n - 1] : "";
 }
 
 }  // namespace medley

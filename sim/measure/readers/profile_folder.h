@@ -15,7 +15,10 @@ struct ProfileFolder {
 };
 ProfileFolder profile_folder(const KernelFile& file, KernelSink& sink);
 
-/// The same for a table that names shapes itself: device by the folder above the model's.
-std::string device_of_folder(const KernelFile& file);
+/// The folder below the nearest one of these names ("compute/a100/..." -> "a100"), cut at "_"; else
+/// the one above organisation and model.
+std::string device_after(const KernelFile& file, std::initializer_list<std::string_view> names);
+/// "organisation/model" as the folders say, or "model" below the device.
+std::string model_of_folder(const KernelFile& file);
 
 }  // namespace medley

@@ -37,7 +37,7 @@ class RowTable {
   /// Keeps the row (or drops it for its time).
   void add(const KernelCurve& curve, const Features& x, double position);
   void add(const KernelCurve& curve, double flops, double bytes, double position);
-  /// Joins the raw texts that make a curve.
+  /// Joins the raw texts that make a curve; good until the next call.
   const std::string& key(std::initializer_list<KernelCsv::Column> columns);
   /// ",name=value" where the column is in the file and so tells rows apart.
   std::string suffix(const char* name, KernelCsv::Column column) const;
