@@ -76,6 +76,17 @@ void draw_power(const PartDraw& part, const PowerSpec& nominal, PowerSpec& power
   keep_below(power.deep_idle, nominal.deep_idle, power.context_idle, nominal.context_idle);
 }
 
+double table_factor(const PartDraw& part, const AllReduceTable& table) {
+  const Sourced<int> basis{1, table.provenance, table.source};
+  return part.factor("all_reduce", part.sigma(basis, DrawKind::kCollective));
+}
+
+LinkSpec slowed(LinkSpec link, double factor) {
+  if (link.bandwidth.known()) link.bandwidth.value = *link.bandwidth / factor;
+  if (link.latency.known()) link.latency.value = factor * *link.latency;
+  return link;
+}
+
 constexpr std::array<std::string_view, kDrawKinds> kKindNames = {
     "peak",       "capacity", "efficiency", "ramp_half",      "launch",     "clock",
     "idle_power", "energy",   "achieved",   "latency",        "collective", "host",
@@ -110,6 +121,8 @@ DeviceSpec ParameterDraw::device(const DeviceSpec& nominal) const {
     const std::string name = fmt::format("efficiency.{}", to_string(static_cast<OpClass>(c)));
     for (auto& ramp : e.compute) part.ramp(ramp, name + ".compute");
     part.ramp(e.memory, name + ".memory");
+    for (auto& ramp : e.memory_by_format) part.ramp(ramp, name + ".memory");
+    for (auto& ramp : e.memory_by_format) part.ramp(ramp, name + ".memory");
   }
   part.scale(d.launch_stream, "launch", DrawKind::kLaunch);
   part.scale(d.launch_graph, "launch", DrawKind::kLaunch);
@@ -132,14 +145,18 @@ LinkSpec ParameterDraw::link(const LinkSpec& nominal) const {
 NodeSpec ParameterDraw::node(const NodeSpec& nominal, const LinkSpec* fabric) const {
   NodeSpec n = nominal;
   const PartDraw part(*this, "node:" + nominal.name);
-  part.scale(n.fabric_bandwidth, "fabric.bandwidth", DrawKind::kPeak);
   for (AllReduceTable& table : n.all_reduce) {
-    Sourced<int> basis{1, table.provenance, table.source, 0.0};
-    const double factor = part.factor(table.in_graph ? "all_reduce.graph" : "all_reduce.stream",
-                                      part.sigma(basis, DrawKind::kCollective));
-    for (AllReducePoint& point : table.points) point.time = factor * point.time;
+    const double slower = table_factor(part, table);
+    for (AllReducePoint& point : table.points) point.time *= slower;
   }
-  if (fabric != nullptr) n.resolved_link = link(*fabric);
+  if (n.all_reduce.empty()) {
+    part.scale(n.fabric_bandwidth, "fabric.bandwidth", DrawKind::kPeak);
+    if (fabric != nullptr) n.resolved_link = link(*fabric);
+  } else {
+    const double slower = table_factor(part, n.all_reduce.front());
+    if (n.fabric_bandwidth.known()) n.fabric_bandwidth.value = *n.fabric_bandwidth / slower;
+    if (fabric != nullptr) n.resolved_link = slowed(*fabric, slower);
+  }
   part.scale(n.idle_power, "power", DrawKind::kNodePower);
   part.scale(n.overhead, "power", DrawKind::kNodePower);
   part.share(n.psu_efficiency, "psu_efficiency", DrawKind::kSupply);
@@ -153,6 +170,10 @@ BackendSpec ParameterDraw::backend(const BackendSpec& nominal) const {
   const PartDraw part(*this, "backend:" + nominal.name);
   part.scale(b.host_per_step, "host", DrawKind::kHost);
   part.scale(b.host_per_sequence, "host", DrawKind::kHost);
+  part.scale(b.sync_per_step, "sync", DrawKind::kHost);
+  part.scale(b.sync_per_sequence, "sync", DrawKind::kHost);
+  part.scale(b.host_per_kernel, "issue", DrawKind::kHost);
+  part.scale(b.request_overhead, "request", DrawKind::kHost);
   part.scale(b.context_reserve, "context_reserve", DrawKind::kReserve);
   part.scale(b.activation_factor, "activation_factor", DrawKind::kReserve);
   part.share(b.decode_skew, "decode_skew", DrawKind::kSkew);

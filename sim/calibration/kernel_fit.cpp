@@ -1,6 +1,7 @@
 #include "sim/calibration/kernel_fit.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -20,8 +21,9 @@ constexpr std::size_t kRowsPerCell = 40;
 constexpr double kSmallKernel = 20e-6;  ///< s
 constexpr double kLeastWeight = 0.25;
 constexpr double kShortContext = 128.0;
-constexpr double kLeastComputeShare = 0.02;
+constexpr double kLeastShare = 0.02;
 constexpr int kLeastRows = 20;
+constexpr int kLeastSide = 512;
 
 struct Prepared {
   RampSample sample;
@@ -108,6 +110,16 @@ bool usual_heads(const KernelSample& s) {
   return (d.empty() || d == "128") && (window.empty() || window == "0");
 }
 
+/// A side of the matrix that no projection of a served model has on one device.
+bool narrow(const KernelSample& s) {
+  for (const std::string_view side : {axis(s.curve, "n"), axis(s.curve, "k")}) {
+    int value = kLeastSide;
+    std::from_chars(side.data(), side.data() + side.size(), value);
+    if (value < kLeastSide) return true;
+  }
+  return false;
+}
+
 /// What of a table is fitted: the most frequent kernel of each pair of formats, and full attention
 /// of head size 128 where the class has such rows.
 class Choice {
@@ -130,7 +142,8 @@ class Choice {
   /// Empty when the row is wanted.
   const char* why_not(const KernelSample& s, const DeviceSpec& device) const {
     if (usual_.count(s.op_class) != 0 && !usual_heads(s)) return "window or head size not 128";
-    return chosen_.at(key(s, device)) == variant(s) ? nullptr : "another kernel of the format";
+    if (chosen_.at(key(s, device)) != variant(s)) return "another kernel of the format";
+    return s.op_class == OpClass::kGemm && narrow(s) ? "narrow matrix" : nullptr;
   }
 
  private:
@@ -207,9 +220,11 @@ Sourced<Ramp> leaf(Ramp ramp, const KernelFitRow& row, bool compute) {
 
 void emit(const KernelFitRow& row, OpEfficiency& into) {
   Sourced<Ramp>& compute = into.compute[index(row.dtype)];
-  const bool binds =
-      row.compute_rows >= kLeastComputeShare * row.fitted || row.ramps.compute.serial > 0.02;
+  const bool tied = row.ramps.compute.serial > 0.02;
+  const bool binds = tied || row.compute_rows >= kLeastShare * row.fitted;
+  const bool memory_binds = tied || row.fitted - row.compute_rows >= kLeastShare * row.fitted;
   if (!compute.known() && binds) compute = leaf(row.ramps.compute, row, true);
+  if (!memory_binds) return;
   const Sourced<Ramp> memory = leaf(row.ramps.memory, row, false);
   if (!into.memory.known()) {
     into.memory = memory;

@@ -50,6 +50,7 @@ struct KernelFitRow {
 ///   one; "another kernel of the format": of the kernels measured for one pair of formats (curves
 ///   say
 ///     format= and kernel=) the most frequent is fitted;
+///   "narrow matrix": GEMMs with a side (n= or k= of the curve) under 512;
 ///   "faster than the data sheet": F or B over time is more than 1.03 of the device's rate, B of
 ///     more than the last-level cache;
 ///   "cache resident": B fits 1.25 times the last-level cache, is more than 3 us of bandwidth and,
@@ -64,8 +65,8 @@ struct KernelFitRow {
 /// one; other stored formats get a memory ramp of their own beside its compute ramp. The 16-bit
 /// pair's memory ramp (else the first's) is the op class's `memory`, the others' go to
 /// `memory_by_format`. fp16 has bf16's ramps where the peaks agree (class derived), and the other
-/// way round. A compute ramp with less than 2 % of its rows on its side is left out unless `serial`
-/// ties it.
+/// way round. A ramp with less than 2 % of the rows on its side is left out unless `serial` ties
+/// it.
 struct KernelFit {
   std::vector<KernelFitRow> rows;
   PerOpClass<OpEfficiency> efficiency;  ///< `source` is left empty
