@@ -1,8 +1,10 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
+#include "sim/measure/kernel_screen.h"
 #include "sim/measure/read_kernel_table.h"
 
 namespace {
@@ -72,4 +74,23 @@ TEST_CASE("the other formats' own files") {
       {root + "InferSim/bench_data/gemm", 512, 490, 0},
       {root + "LLMCompass/figure5/ab", 42, 42, 0},
   });
+}
+
+TEST_CASE("a known outlier of the RTX PRO 6000's GEMMs is found") {
+  const std::string path = shared_data("serving/aiconfigurator/perf-csv/rtx_pro_6000_server/gemm");
+  if (!std::filesystem::exists(path)) {
+    MESSAGE("skipped: the measured data is not here");
+    return;
+  }
+  medley::KernelTable t = medley::read_kernel_table(path);
+  CHECK(t.account.rows_read == 114576);
+  const medley::Screened s = medley::screen_monotone(t.kernels);
+  CHECK(t.kernels.size() + s.removed.size() == 114576);
+  // bf16, n 6144, k 4096: 63 us at m 224, 148 and 151 us at 225 and 256, 127 us from 257 on.
+  for (const char* m : {"225", "256"}) {
+    const std::string key = std::string("gemm|bf16|bf16|n=6144,k=4096,format=bfloat16|") + m;
+    CHECK(std::count_if(s.removed.begin(), s.removed.end(),
+                        [&](const medley::KernelOutlier& o) { return o.key == key; }) == 1);
+  }
+  CHECK(s.removed.size() < 114576 / 10);
 }
