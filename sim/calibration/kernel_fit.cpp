@@ -22,7 +22,8 @@ constexpr double kSmallKernel = 20e-6;  ///< s
 constexpr double kLeastWeight = 0.25;
 constexpr double kShortContext = 128.0;
 constexpr double kLeastShare = 0.02;
-constexpr int kLeastRows = 20;
+constexpr int kLeastRows = 6;  ///< in the fitted half
+constexpr int kManyRows = 100;
 constexpr int kLeastSide = 512;
 
 struct Prepared {
@@ -98,11 +99,10 @@ std::string_view axis(std::string_view curve, std::string_view name) {
 
 /// The kernel that a row measured, where a table holds several for one format.
 std::string variant(const KernelSample& s) {
-  std::string name(axis(s.curve, "format"));
-  for (const std::string_view more : {axis(s.curve, "kernel"), std::string_view(s.op)}) {
-    if (!more.empty()) name += (name.empty() ? "" : " ") + std::string(more);
-  }
-  return name;
+  const std::string_view format = axis(s.curve, "format"), kernel = axis(s.curve, "kernel");
+  std::string name(format);
+  if (!format.empty() && !kernel.empty()) name += ' ';
+  return name.append(kernel);
 }
 
 bool usual_heads(const KernelSample& s) {
@@ -220,9 +220,12 @@ Sourced<Ramp> leaf(Ramp ramp, const KernelFitRow& row, bool compute) {
 
 void emit(const KernelFitRow& row, OpEfficiency& into) {
   Sourced<Ramp>& compute = into.compute[index(row.dtype)];
-  const bool tied = row.ramps.compute.serial > 0.02;
-  const bool binds = tied || row.compute_rows >= kLeastShare * row.fitted;
-  const bool memory_binds = tied || row.fitted - row.compute_rows >= kLeastShare * row.fitted;
+  const bool tied = row.ramps.compute.serial > 0.02 && row.fitted >= kManyRows;
+  const auto enough = [&](int rows) {
+    return tied || rows >= std::max<double>(kLeastRows, kLeastShare * row.fitted);
+  };
+  const bool binds = enough(row.compute_rows);
+  const bool memory_binds = enough(row.fitted - row.compute_rows);
   if (!compute.known() && binds) compute = leaf(row.ramps.compute, row, true);
   if (!memory_binds) return;
   const Sourced<Ramp> memory = leaf(row.ramps.memory, row, false);

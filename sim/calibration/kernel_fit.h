@@ -65,8 +65,8 @@ struct KernelFitRow {
 /// one; other stored formats get a memory ramp of their own beside its compute ramp. The 16-bit
 /// pair's memory ramp (else the first's) is the op class's `memory`, the others' go to
 /// `memory_by_format`. fp16 has bf16's ramps where the peaks agree (class derived), and the other
-/// way round. A ramp with less than 2 % of the rows on its side is left out unless `serial` ties
-/// it.
+/// way round. A ramp with less than 2 % of the rows (or six) on its side is left out, unless
+/// `serial` ties it in a fit of 100 rows and more.
 struct KernelFit {
   std::vector<KernelFitRow> rows;
   PerOpClass<OpEfficiency> efficiency;  ///< `source` is left empty
