@@ -143,6 +143,8 @@ TEST_CASE("aiconfigurator experts: routing decides which weights are read") {
                 "bfloat16,64,64,32,2,8,2,1,balanced,0.1\n"
                 "bfloat16,64,64,32,2,8,1,4,balanced,0.1\n"
                 "bfloat16,64,64,32,2,8,1,4,power_law_1.2,0.1\n"
+                "bfloat16,3,64,32,2,8,1,4,balanced,0.1\n"   // 6 rows for 8 experts
+                "bfloat16,64,64,32,2,8,1,8,balanced,0.1\n"  // one expert a rank, two wanted
                 "bfloat16,1,64,32,2,8,1,1,power_law_1.2,0.1\n"
                 "bfloat16,64,64,32,2,8,1,1,odd,0.1\n");
   const KernelTable t = read_kernel_table(file);

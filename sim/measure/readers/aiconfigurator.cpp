@@ -191,7 +191,8 @@ struct ExpertRow {
   std::int64_t tokens = 0, hidden = 0, inter = 0, top_k = 0, experts = 0, tp = 1, ep = 1;
 };
 
-/// What one rank of an expert-parallel group runs: its share of tokens over its own experts.
+/// What one rank of an expert-parallel group runs: its share of the routed rows over its own
+/// experts.
 std::optional<ExpertShape> rank_shape(const ExpertRow& r) {
   if (r.tp < 1 || r.ep < 1 || r.top_k < 1 || r.experts % r.ep != 0 || r.inter % r.tp != 0) {
     return std::nullopt;
@@ -199,6 +200,13 @@ std::optional<ExpertShape> rank_shape(const ExpertRow& r) {
   const std::int64_t local = r.experts / r.ep;
   return ExpertShape{int(r.hidden), int(r.inter / r.tp), int(local), int(std::min(r.top_k, local)),
                      true};
+}
+
+/// Collectors have dealt tokens to ranks in two ways (ceil(tokens / ranks) tokens over local
+/// experts; whatever a global dealing sends to the first rank). They agree, and with them the rows
+/// a rank gets, once every expert gets a token and a rank has at least top-k experts.
+bool shares_are_even(const ExpertRow& r) {
+  return r.tokens * r.top_k >= r.experts && r.top_k <= r.experts / r.ep;
 }
 
 /// Hits of one routing are asked for again and again: the same token counts on every shape.
@@ -249,6 +257,10 @@ void read_moe(const KernelFile& file, KernelSink& sink) {
       sink.drop("power-law routing over expert-parallel ranks: the busiest one's rows are unknown");
       continue;
     }
+    if (r.ep > 1 && !shares_are_even(r)) {
+      sink.drop("too few tokens over expert-parallel ranks: the rank's share is not recorded");
+      continue;
+    }
     const auto format = t.kernel_format(format_at);
     if (!format) continue;
     const auto& key = t.key({hidden_at, inter_at, top_k_at, experts_at, tp_at, ep_at, routing_at,
@@ -261,7 +273,7 @@ void read_moe(const KernelFile& file, KernelSink& sink) {
                       t.suffix("format", format_at), t.suffix("kernel", source_at)),
           expert_kernels(*shape, *format)};
     });
-    const double tokens = std::ceil(double(r.tokens) / double(r.ep));
+    const double tokens = double(r.tokens) / double(r.ep);
     Features x = token_features(tokens);
     at(x, Feature::kExpertsHit) = hits(*routing, tokens, *shape);
     t.add(*curve, x, double(r.tokens));
@@ -270,8 +282,7 @@ void read_moe(const KernelFile& file, KernelSink& sink) {
 }  // namespace
 
 bool takes_aiconfigurator(const KernelFile& file) {
-  return (file.has({"m", "n", "k", "latency"})) ||
-         file.has({"batch_size", "num_heads", "latency"}) ||
+  return file.has({"m", "n", "k", "latency"}) || file.has({"batch_size", "num_heads", "latency"}) ||
          file.has({"num_tokens", "hidden_size", "inter_size", "topk", "num_experts", "latency"}) ||
          takes_aiconfigurator_comm(file);
 }
