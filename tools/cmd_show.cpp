@@ -67,7 +67,7 @@ class Sheet {
   TextTable table_{{{"field"}, {"value"}, {"error"}, {"range"}, {"class"}, {"source"}}};
 };
 
-std::string joined(const std::vector<std::string>& words) {
+std::string comma_list(const std::vector<std::string>& words) {
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
@@ -97,7 +97,7 @@ void show_device(const ShowOptions& o, Sheet& sheet) {
   sheet.plain("vendor", d.vendor);
   sheet.plain("kind", d.kind);
   if (d.year > 0) sheet.plain("year", std::to_string(d.year));
-  sheet.plain("aliases", joined(d.aliases));
+  sheet.plain("aliases", comma_list(d.aliases));
   sheet.plain("notes", d.notes);
   for (int t = 0; t < kDTypes; ++t) {
     const auto dtype = static_cast<DType>(t);
@@ -133,7 +133,7 @@ void show_link(const ShowOptions& o, Sheet& sheet) {
   const LinkSpec& l = catalog.link(o.name);
   sheet.plain("name", l.name);
   sheet.plain("kind", l.kind);
-  sheet.plain("aliases", joined(l.aliases));
+  sheet.plain("aliases", comma_list(l.aliases));
   sheet.plain("notes", l.notes);
   sheet.value("bandwidth", l.bandwidth);
   sheet.value("achieved", l.achieved);
@@ -145,7 +145,7 @@ void show_node(const ShowOptions& o, Sheet& sheet) {
   const Catalog catalog(o.catalog_dirs);
   const NodeSpec& n = catalog.node(o.name);
   sheet.plain("name", n.name);
-  sheet.plain("aliases", joined(n.aliases));
+  sheet.plain("aliases", comma_list(n.aliases));
   sheet.plain("notes", n.notes);
   sheet.plain("devices", fmt::format("{} x {}", n.devices, n.device));
   sheet.plain("fabric.kind", std::string(to_string(n.fabric)));
@@ -171,14 +171,14 @@ void show_node(const ShowOptions& o, Sheet& sheet) {
 std::string dtype_list(const std::vector<DType>& all) {
   std::vector<std::string> words;
   for (const DType d : all) words.emplace_back(to_string(d));
-  return joined(words);
+  return comma_list(words);
 }
 
 void show_backend(const ShowOptions& o, Sheet& sheet) {
   const Catalog catalog(o.catalog_dirs);
   const BackendSpec& b = catalog.backend(o.name);
   sheet.plain("name", b.name);
-  sheet.plain("aliases", joined(b.aliases));
+  sheet.plain("aliases", comma_list(b.aliases));
   sheet.plain("notes", b.notes);
   sheet.plain("host_mode", b.host_mode == HostMode::kSerial ? "serial" : "overlapped");
   sheet.value("host_per_step", b.host_per_step);
@@ -198,7 +198,7 @@ void show_backend(const ShowOptions& o, Sheet& sheet) {
   sheet.plain("prefix_caching", b.prefix_caching ? "yes" : "no");
   sheet.plain("weights", dtype_list(b.weight_dtypes));
   sheet.plain("kv_cache", dtype_list(b.kv_dtypes));
-  sheet.plain("device kinds", joined(b.device_kinds));
+  sheet.plain("device kinds", comma_list(b.device_kinds));
 }
 
 const char* attention_word(AttentionKind k) {
@@ -228,7 +228,7 @@ void show_model(const ShowOptions& o, Sheet& sheet) {
   constexpr double kBillion = 1e9;
   sheet.plain("name", m.name);
   sheet.plain("family", m.family);
-  sheet.plain("aliases", joined(m.aliases));
+  sheet.plain("aliases", comma_list(m.aliases));
   sheet.plain("source", m.source);
   sheet.plain("parameters", fmt::format("{:.4g} B", total_parameters(m) / kBillion));
   sheet.plain("active per token", fmt::format("{:.4g} B", active_parameters(m) / kBillion));

@@ -64,6 +64,7 @@ void build(CLI::App& app, Action& action) {
   add_show(app, action);
   add_explain(app, action);
   add_trace(app, action);
+  add_calibrate(app, action);
   add_validate(app, action);
   add_completion(app, action);
   app.footer(
