@@ -71,10 +71,11 @@ inline constexpr std::string_view kGivenInScenario = "given in the scenario";
 /// one fit or one physical cause share a z: all formats of one op class of one device (fraction and
 /// half apart), all peaks of a device, energy per flop of all formats, the three idle powers
 /// (static power of one die), host time per step and per sequence of one backend, the all-reduce
-/// tables of a node in one launch mode, capex and rent. Otherwise numbers are drawn independently,
-/// op classes and devices too. Not drawn: peaks, bandwidths and capacities of data sheets (prior
-/// 0), power limits, counts and limits of engines, what the scenario itself sets
-/// (kGivenInScenario).
+/// tables of a node with the rate and latency of the link that continues them (else the small
+/// difference of two large times, by which a table is left downwards, would be drawn), capex and
+/// rent. Otherwise numbers are drawn independently, op classes and devices too. Not drawn: peaks,
+/// bandwidths and capacities of data sheets (prior 0), power limits, counts and limits of engines,
+/// what the scenario itself sets (kGivenInScenario).
 ///
 /// Assumes log-normal errors. An interval over draws is the uncertainty of the parameters plus one
 /// common factor per device for the form of the step model (model_factor); it does not hold

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "sim/core/error.h"
 #include "sim/core/text_file.h"
@@ -13,6 +14,7 @@
 #include "sim/report/write_report.h"
 #include "sim/runtime/simulation.h"
 #include "tools/command.h"
+#include "tools/draws.h"
 
 namespace medley::cli {
 
@@ -35,6 +37,7 @@ struct RunOptions {
   bool no_fast_forward = false;
   bool profile = false;
   std::string seed, tie_seed;
+  DrawChoice draws;
 };
 
 /// Flags that name a scenario value are overrides of it, so that the manifest tells the whole truth
@@ -52,41 +55,8 @@ LoadOptions load_options(const RunOptions& o) {
   return load;
 }
 
-/// One line on the terminal, from the second second on, at most five times a second.
-class Progress {
- public:
-  explicit Progress(bool wanted) : wanted_(wanted && stderr_is_terminal()) {}
-  ~Progress() { clear(); }
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
-  void show(double done, SimTime now) {
-    constexpr double kQuietFor = 1.0;
-    constexpr double kEvery = 0.2;
-    const double t = since(start_);
-    if (!wanted_ || t < kQuietFor || t - shown_at_ < kEvery) return;
-    shown_at_ = t;
-    shown_ = true;
-    const std::string line =
-        fmt::format("\r{:5.1f} % of requests ended, simulated {:.0f} s, {:.0f} s", 100.0 * done,
-                    now.seconds().value(), t);
-    std::fwrite(line.data(), 1, line.size(), stderr);
-  }
-  void clear() {
-    if (!shown_) return;
-    constexpr std::string_view kErase = "\r\x1b[K";
-    std::fwrite(kErase.data(), 1, kErase.size(), stderr);
-    shown_ = false;
-  }
-
- private:
-  bool wanted_;
-  bool shown_ = false;
-  double shown_at_ = 0.0;
-  Clock::time_point start_ = Clock::now();
-};
-
 struct Phases {
-  double load = 0.0, simulate = 0.0, analyse = 0.0, report = 0.0;
+  double load = 0.0, simulate = 0.0, analyse = 0.0, draws = 0.0, report = 0.0;
 };
 
 void print_profile(const Phases& t, const RunResult& r) {
@@ -96,9 +66,9 @@ void print_profile(const Phases& t, const RunResult& r) {
   const double loop = r.loop_wall_s;
   const auto rate = [](double n, double s) { return s > 0.0 ? short_number(n / s) : "-"; };
   complain(fmt::format(
-      "profile: load {:.3f} s, simulate {:.3f} s (event loop {:.3f} s), analyse {:.3f} s, report "
-      "{:.3f} s",
-      t.load, t.simulate, loop, t.analyse, t.report));
+      "profile: load {:.3f} s, simulate {:.3f} s (event loop {:.3f} s), analyse {:.3f} s, draws "
+      "{:.3f} s, report {:.3f} s",
+      t.load, t.simulate, loop, t.analyse, t.draws, t.report));
   const auto arrived = static_cast<double>(r.arrived);
   complain(fmt::format(
       "profile: {} requests, {} events; loop {} requests/s, {} events/s; whole command {} "
@@ -108,13 +78,15 @@ void print_profile(const Phases& t, const RunResult& r) {
       static_cast<double>(usage.ru_maxrss) / kKibPerMib));
 }
 
-void print_result(const RunOptions& o, const Analysis& analysis, const std::string& out) {
+void print_result(const RunOptions& o, const Analysis& analysis, const Uncertainty* draws,
+                  const std::string& out) {
   if (o.format == Format::kJson) {
     print(read_file(out + "/summary.json"));
   } else if (o.format == Format::kCsv) {
     print(read_file(out + "/summary.csv"));
   } else if (!o.quiet) {
-    print(run_table(analysis, colour_wanted()) + "report: " + out + "/\n");
+    print(run_table(analysis, colour_wanted()) +
+          (draws ? uncertainty_table(analysis, *draws) : "") + "report: " + out + "/\n");
   }
 }
 
@@ -167,10 +139,14 @@ int run_command(const RunOptions& o) {
   start = Clock::now();
   RunResult result;
   {
-    Progress progress(!o.quiet);
+    ProgressLine line(!o.quiet);
     RunHooks hooks;
     hooks.interrupt = &interrupt_flag();
-    hooks.progress = [&](double done, SimTime now) { progress.show(done, now); };
+    hooks.progress = [&](double done, SimTime now) {
+      if (!line.due()) return;
+      line.show(fmt::format("{:5.1f} % of requests ended, simulated {:.0f} s, {:.0f} s",
+                            100.0 * done, now.seconds().value(), line.seconds()));
+    };
     result = run(*loaded.catalog, scenario, hooks);
   }
   t.simulate = since(start);
@@ -181,7 +157,14 @@ int run_command(const RunOptions& o) {
   const Analysis analysis(scenario, result);
   t.analyse = since(start);
   start = Clock::now();
-  write_report(analysis, out, o.overwrite);
+  std::optional<Uncertainty> draws;
+  if (o.draws.draws > 0) {
+    if (!o.quiet) warn_of_few_draws(o.draws);
+    draws = run_chosen_draws(*loaded.catalog, analysis, o.draws, scenario.name, o.quiet);
+  }
+  t.draws = since(start);
+  start = Clock::now();
+  write_report(analysis, out, o.overwrite, draws ? &*draws : nullptr);
   t.report = since(start);
   if (!o.quiet) {
     warn(further_missing(analysis));
@@ -189,7 +172,7 @@ int run_command(const RunOptions& o) {
       warn({"no request arrived in the measured window: see measure.warmup and measure.window"});
     }
   }
-  print_result(o, analysis, out);
+  print_result(o, analysis, draws ? &*draws : nullptr, out);
   if (o.profile) print_profile(t, result);
 
   int code = kOk;
@@ -224,6 +207,7 @@ void add_run(CLI::App& app, Action& action) {
   c.add_option("--seed", o->seed, "seed of all random streams")->type_name("N");
   c.add_option("--tie-seed", o->tie_seed, "permute events of the same instant by this seed")
       ->type_name("N");
+  add_draw_options(c, o->draws);
   c.add_flag("--profile", o->profile, "tell on stderr where the time went");
   c.callback([o, &action] { action = [o] { return run_command(*o); }; });
 }

@@ -40,6 +40,10 @@ void add_scenario_options(CLI::App& command, ScenarioOptions& o) {
   command.add_option("scenario", o.path, "scenario file (configs/README.md)")
       ->required()
       ->type_name("FILE");
+  add_scenario_settings(command, o);
+}
+
+void add_scenario_settings(CLI::App& command, ScenarioOptions& o) {
   command
       .add_option("--set", o.sets,
                   "override one value, for example pools.chat.replicas=6 (repeatable)")

@@ -17,6 +17,7 @@ using Action = std::function<int()>;
 
 // One per file cmd_<name>.cpp.
 void add_run(CLI::App& app, Action& action);
+void add_compare(CLI::App& app, Action& action);
 void add_check(CLI::App& app, Action& action);
 void add_list(CLI::App& app, Action& action);
 void add_show(CLI::App& app, Action& action);
@@ -40,6 +41,8 @@ struct ScenarioOptions {
   LoadOptions load() const;
 };
 void add_scenario_options(CLI::App& command, ScenarioOptions& options);
+/// The same without the scenario itself.
+void add_scenario_settings(CLI::App& command, ScenarioOptions& options);
 void add_catalog_options(CLI::App& command, std::vector<std::string>& catalog_dirs,
                          std::vector<std::string>& zoo_dirs);
 

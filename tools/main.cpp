@@ -59,6 +59,7 @@ void build(CLI::App& app, Action& action) {
   app.set_help_flag("-h,--help", "show this help");
   app.fallthrough(false);
   add_run(app, action);
+  add_compare(app, action);
   add_check(app, action);
   add_list(app, action);
   add_show(app, action);

@@ -8,6 +8,8 @@ constexpr std::string_view kSummary = "summary.csv";
 constexpr std::string_view kDevices = "devices.csv";
 constexpr std::string_view kEnergy = "energy.csv";
 constexpr std::string_view kSeries = "timeseries.csv";
+constexpr std::string_view kDraws = "uncertainty.csv";
+constexpr std::string_view kCompare = "compare.csv";
 }  // namespace
 
 const std::vector<ColumnInfo>& report_columns() {
@@ -65,6 +67,14 @@ const std::vector<ColumnInfo>& report_columns() {
       {kSummary, "status", "",
        "ok, saturated, inconclusive (the run is too short to say), empty (nothing to count), or "
        "missing:<field> with blank values"},
+      {kSummary, "draw_p5", "row",
+       "5th percentile of `mean` over the parameter draws of --uncertainty; blank without"},
+      {kSummary, "draw_p50", "row", "median over the draws"},
+      {kSummary, "draw_p95", "row", "95th percentile over the draws"},
+      {kSummary, "p50_draw_p5", "row", "the same of `p50`: 5th percentile over the draws"},
+      {kSummary, "p50_draw_p95", "row", "95th percentile of `p50` over the draws"},
+      {kSummary, "p99_draw_p5", "row", "5th percentile of `p99` over the draws"},
+      {kSummary, "p99_draw_p95", "row", "95th percentile of `p99` over the draws"},
 
       {kDevices, "node_group", "", "group of the cluster"},
       {kDevices, "node", "", "node within the group, from 0"},
@@ -86,6 +96,9 @@ const std::vector<ColumnInfo>& report_columns() {
       {kDevices, "cost_usd", "USD", "its share of the node's rent or amortised price"},
       {kDevices, "power_class", "", "weakest provenance among its power numbers"},
       {kDevices, "status", "", "ok, or missing:<field> with blank energy"},
+      {kDevices, "extrapolated_s", "s",
+       "busy time of kernels outside the range that their model was fitted to or measured on"},
+      {kDevices, "extrapolated_j", "J", "energy while in steps of the same kernels"},
 
       {kEnergy, "start_s", "s", "begin of the interval"},
       {kEnergy, "end_s", "s", "end of the interval"},
@@ -109,6 +122,36 @@ const std::vector<ColumnInfo>& report_columns() {
       {kSeries, "prompt_tok_s", "token/s", "prompt tokens computed since the last sample"},
       {kSeries, "gen_tok_s", "token/s", "output tokens since the last sample"},
       {kSeries, "power_w", "W", "mean device power since the last sample"},
+
+      {kDraws, "draw", "1", "index of the parameter draw; 0: the nominal parameters"},
+      {kDraws, "scope", "", "fleet, pool, model or slo_class"},
+      {kDraws, "name", "", "which one"},
+      {kDraws, "metric", "", "as in summary.csv"},
+      {kDraws, "unit", "", "unit of the values"},
+      {kDraws, "mean", "row", "mean of the draw's run, or the value itself for a single number"},
+      {kDraws, "p50", "row", "median of the draw's run"},
+      {kDraws, "p90", "row", "90th percentile of the draw's run"},
+      {kDraws, "p99", "row", "99th percentile of the draw's run"},
+      {kDraws, "status", "",
+       "stability of the draw's run; infeasible (in one row without values) where it could not "
+       "run"},
+
+      {kCompare, "candidate", "", "A, B, ... in the order of the command line"},
+      {kCompare, "scenario", "", "name of the scenario"},
+      {kCompare, "hash", "", "hash of the resolved scenario"},
+      {kCompare, "metric", "", "metric of the fleet"},
+      {kCompare, "unit", "", "unit of value, p5, p50, p95"},
+      {kCompare, "value", "row", "under the nominal parameters"},
+      {kCompare, "difference_pct", "%", "value over the first candidate's, less 100 %"},
+      {kCompare, "p5", "row", "5th percentile over the parameter draws; blank without"},
+      {kCompare, "p50", "row", "median over the draws"},
+      {kCompare, "p95", "row", "95th percentile over the draws"},
+      {kCompare, "difference_p5_pct", "%", "5th percentile of the difference within a draw"},
+      {kCompare, "difference_p95_pct", "%", "95th percentile of the difference within a draw"},
+      {kCompare, "better_pct", "%",
+       "draws in which it is better than the first candidate, ties counted half"},
+      {kCompare, "pairs", "1", "draws in which both ran and have a value"},
+      {kCompare, "status", "", "stability of the run: only stable ones are answers"},
   };
   return kAll;
 }
@@ -151,6 +194,10 @@ const std::vector<MetricInfo>& report_metrics() {
       {"mfu", "1", false, "flops over datasheet peak while busy"},
       {"bandwidth_utilization", "1", false, "memory traffic over datasheet bandwidth while busy"},
       {"limited_share", "1", false, "share of busy time with the clock lowered by the power limit"},
+      {"extrapolated_time_share", "1", false,
+       "share of busy time in kernels outside the range that their model was fitted to or measured "
+       "on"},
+      {"extrapolated_energy_share", "1", false, "their share of the energy while in steps"},
       {"mean_running", "request", false, "mean of the samples in the window"},
       {"mean_waiting", "request", false, "mean of the samples in the window"},
       {"mean_kv_cache_usage", "1", false, "mean share of KV blocks in use"},
@@ -210,6 +257,11 @@ const std::vector<ReportFile>& report_files() {
       {"devices.csv", "medley.devices/1", "one row per device"},
       {"energy.csv", "medley.energy/1", "energy and power per interval"},
       {"timeseries.csv", "medley.timeseries/1", "load and power of every pool over time"},
+      {"uncertainty.csv", "medley.uncertainty/1",
+       "metrics of every parameter draw of --uncertainty"},
+      {"compare.csv", "medley.compare_csv/1",
+       "of medley compare: key metrics of every candidate, one per row"},
+      {"compare.json", "medley.compare/1", "of medley compare: the same as a document"},
       {"trace.json", "medley.trace/1", "steps as a Chrome trace, for Perfetto"},
       {"columns.json", "medley.columns/1", "this list of columns and metrics"},
   };

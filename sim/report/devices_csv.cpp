@@ -48,7 +48,7 @@ void write_spare(TableFile& out, const Analysis& a, const NodeAccount& node) {
   out.number(node.assigned == 0 ? usd.or_blank() : 0.0);
   const Sourced<Watts>& deep_idle = a.scenario().nodes[node.group].device.power.deep_idle;
   out.text(idle.known() ? to_string(deep_idle.provenance) : "");
-  out.text(idle.known() ? "ok" : idle.status());
+  out.text(idle.known() ? "ok" : idle.status()).integer(0).integer(0);
 }
 
 void write_used(TableFile& out, const Analysis& a, const NodeAccount& node, std::uint32_t r) {
@@ -76,6 +76,8 @@ void write_used(TableFile& out, const Analysis& a, const NodeAccount& node, std:
   out.number(usd.or_blank());
   out.text(power.dynamic_known ? to_string(power.provenance) : "");
   out.text(power.dynamic_known ? "ok" : "missing:" + power.missing);
+  out.number(replica.extrapolated_s);
+  out.number(power.dynamic_known ? replica.extrapolated_j / n : kBlank);
 }
 }  // namespace
 

@@ -110,9 +110,23 @@ Json missing(const Analysis& a) {
   }
   return all;
 }
+
+Json uncertainty(const Uncertainty& u) {
+  Json out = {{"draws", u.draws()},
+              {"seed", u.seed()},
+              {"failed", u.failed()},
+              {"saturated", u.saturated()}};
+  out["failures"] = Json::array();
+  for (std::size_t i = 1; i < u.outcomes().size(); ++i) {
+    if (u.outcomes()[i].failure.empty()) continue;
+    out["failures"].push_back({{"draw", i}, {"reason", u.outcomes()[i].failure}});
+  }
+  return out;
+}
 }  // namespace
 
-std::string manifest_json(const Analysis& a, const std::vector<std::string>& files) {
+std::string manifest_json(const Analysis& a, const std::vector<std::string>& files,
+                          const Uncertainty* u) {
   const Scenario& s = a.scenario();
   const RunResult& r = a.result();
   Json out = Json::object();
@@ -142,6 +156,7 @@ std::string manifest_json(const Analysis& a, const std::vector<std::string>& fil
   out["imports"] = imports(s.trace);
   out["provenance"] = provenance(a);
   out["missing"] = missing(a);
+  if (u) out["uncertainty"] = uncertainty(*u);
   out["warnings"] = s.warnings;
   for (const ReportFile& f : report_files()) {
     if (std::find(files.begin(), files.end(), f.name) == files.end()) continue;

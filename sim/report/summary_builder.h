@@ -55,7 +55,10 @@ class SummaryBuilder {
   void add_fleet_numbers();
   struct Hardware {  ///< what the numbers below are computed from
     double devices = 0.0, replicas = 0.0, busy = 0.0, flops = 0.0, peak_flops = 0.0;
-    double bytes = 0.0, peak_bytes = 0.0, limited = 0.0;
+    double bytes = 0.0, peak_bytes = 0.0, limited = 0.0, extrapolated = 0.0;
+    double active_j = 0.0, extrapolated_j = 0.0;
+    std::string power_missing;        ///< first field that leaves active energy unknown
+    void add(const Hardware& other);  ///< all but the devices
   };
   Hardware hardware_of(std::size_t pool) const;
   void add_hardware(std::size_t scope, const Hardware& h);

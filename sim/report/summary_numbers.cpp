@@ -79,10 +79,21 @@ SummaryBuilder::Hardware SummaryBuilder::hardware_of(std::size_t p) const {
     h.flops += r.flops;
     h.bytes += r.bytes;
     h.limited += r.limited_s * devices;
+    h.extrapolated += r.extrapolated_s * devices;
+    h.active_j += r.active_energy_j;
+    h.extrapolated_j += r.extrapolated_j;
     h.peak_flops += r.busy_s * devices * rates.peak_flops;
     h.peak_bytes += r.busy_s * devices * rates.bandwidth;
   }
+  if (!a_.account().pools()[p].dynamic_known) h.power_missing = a_.account().pools()[p].missing;
   return h;
+}
+
+void SummaryBuilder::Hardware::add(const Hardware& h) {
+  replicas += h.replicas, busy += h.busy, flops += h.flops, bytes += h.bytes;
+  peak_flops += h.peak_flops, peak_bytes += h.peak_bytes, limited += h.limited;
+  extrapolated += h.extrapolated, active_j += h.active_j, extrapolated_j += h.extrapolated_j;
+  if (power_missing.empty()) power_missing = h.power_missing;
 }
 
 void SummaryBuilder::add_hardware(std::size_t s, const Hardware& h) {
@@ -92,6 +103,11 @@ void SummaryBuilder::add_hardware(std::size_t s, const Hardware& h) {
   number(s, "mfu", "1", ratio(h.flops, h.peak_flops));
   number(s, "bandwidth_utilization", "1", ratio(h.bytes, h.peak_bytes));
   number(s, "limited_share", "1", ratio(h.limited, h.busy));
+  number(s, "extrapolated_time_share", "1", ratio(h.extrapolated, h.busy));
+  Known energy;
+  energy.value = ratio(h.extrapolated_j, h.active_j);
+  energy.missing = h.power_missing;
+  number(s, "extrapolated_energy_share", "1", energy);
 }
 
 void SummaryBuilder::add_load(std::size_t s, std::uint16_t pool) {
@@ -159,9 +175,7 @@ void SummaryBuilder::add_pool_numbers(std::size_t p) {
 void SummaryBuilder::add_fleet_numbers() {
   Hardware all;
   for (std::size_t p = 0; p < scenario_.pools.size(); ++p) {
-    const Hardware h = hardware_of(p);
-    all.replicas += h.replicas, all.busy += h.busy, all.flops += h.flops, all.bytes += h.bytes;
-    all.peak_flops += h.peak_flops, all.peak_bytes += h.peak_bytes, all.limited += h.limited;
+    all.add(hardware_of(p));
   }
   all.devices = a_.account().devices();
   add_hardware(0, all);

@@ -12,7 +12,8 @@ namespace {
 constexpr std::int64_t kMostPlainRows = 1000000;
 }
 
-void write_report(const Analysis& a, const std::string& directory, bool overwrite) {
+void write_report(const Analysis& a, const std::string& directory, bool overwrite,
+                  const Uncertainty* draws) {
   OutputDirectory out(directory, overwrite);
   const ReportSpec& spec = a.scenario().report;
   std::vector<std::string> files;
@@ -27,14 +28,15 @@ void write_report(const Analysis& a, const std::string& directory, bool overwrit
     const bool gzip = rows > kMostPlainRows;
     write_requests_csv(a, next(gzip ? "requests.csv.gz" : "requests.csv"), gzip);
   }
-  write_summary_csv(a, next("summary.csv"));
+  write_summary_csv(a, next("summary.csv"), draws);
+  if (draws) write_uncertainty_csv(*draws, next("uncertainty.csv"));
   write_devices_csv(a, next("devices.csv"));
   write_energy_csv(a, next("energy.csv"));
   write_timeseries_csv(a, next("timeseries.csv"));
   if (spec.chrome_trace) write_chrome_trace(a, next("trace.json"));
-  write_file(next("summary.json"), summary_json(a));
+  write_file(next("summary.json"), summary_json(a, draws));
   write_file(next("columns.json"), columns_json());
-  write_file(out.file("manifest.json"), manifest_json(a, files));
+  write_file(out.file("manifest.json"), manifest_json(a, files, draws));
   out.commit();
 }
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "sim/report/analysis.h"
+#include "sim/report/uncertainty.h"
 
 namespace medley {
 
@@ -12,11 +13,14 @@ void write_requests_csv(const Analysis& analysis, const std::string& path, bool 
 void write_devices_csv(const Analysis& analysis, const std::string& path);
 void write_energy_csv(const Analysis& analysis, const std::string& path);
 void write_timeseries_csv(const Analysis& analysis, const std::string& path);
-void write_summary_csv(const Analysis& analysis, const std::string& path);
+/// `u`: the run's parameter draws, or nullptr.
+void write_summary_csv(const Analysis& analysis, const std::string& path, const Uncertainty* u);
+void write_uncertainty_csv(const Uncertainty& u, const std::string& path);
 void write_chrome_trace(const Analysis& analysis, const std::string& path);
+std::string summary_json(const Analysis& analysis, const Uncertainty* u);
 /// `files`: names of the others in this report.
-std::string summary_json(const Analysis& analysis);
-std::string manifest_json(const Analysis& analysis, const std::vector<std::string>& files);
+std::string manifest_json(const Analysis& analysis, const std::vector<std::string>& files,
+                          const Uncertainty* u);
 std::string columns_json();
 
 /// Energy of something over time, from equal bins: cumulative, interpolated inside a bin.

@@ -11,8 +11,8 @@ TEST_CASE("every command explains itself") {
   CHECK(top.code == 0);
   CHECK(has(top.out, "Exit codes: 0 ok, 1 infeasible"));
   CHECK(shell.medley("--version").out.starts_with("medley "));
-  for (const char* command : {"run", "check", "list", "show", "explain", "trace", "trace show",
-                              "trace generate", "trace convert", "completion"}) {
+  for (const char* command : {"run", "compare", "check", "list", "show", "explain", "trace",
+                              "trace show", "trace generate", "trace convert", "completion"}) {
     CAPTURE(command);
     const Outcome o = shell.medley(std::string(command) + " --help");
     CHECK(o.code == 0);
@@ -24,10 +24,28 @@ TEST_CASE("every command explains itself") {
 
 TEST_CASE("wrong usage is exit code 2, told on stderr") {
   const Shell shell;
-  for (const char* line :
-       {"", "ran s.json", "run", "run s.json --wrong", "run s.json --format xml", "list",
-        "list things", "show device", "trace", "completion powershell", "run s.json extra",
-        "trace convert t.csv --out u.csv --input-format azure", "trace show s.json --seed x"}) {
+  for (const char* line : {"",
+                           "ran s.json",
+                           "run",
+                           "run s.json --wrong",
+                           "run s.json --format xml",
+                           "list",
+                           "list things",
+                           "show device",
+                           "trace",
+                           "completion powershell",
+                           "run s.json extra",
+                           "trace convert t.csv --out u.csv --input-format azure",
+                           "trace show s.json --seed x",
+                           "run s.json --uncertainty 0",
+                           "run s.json --uncertainty -3",
+                           "run s.json --uncertainty x",
+                           "run s.json --threads 2",
+                           "run s.json --uncertainty 5 --threads 0",
+                           "compare",
+                           "compare s.json",
+                           "compare s.json s.json --uncertainty 0",
+                           "compare s.json s.json --draw-seed 2"}) {
     CAPTURE(line);
     const Outcome o = shell.medley(line);
     CHECK(o.code == 2);
@@ -56,6 +74,8 @@ TEST_CASE("bad input is exit code 2 with file, place and hint, and leaves nothin
            Case{"run s.json --catalog nowhere", "nowhere"},
            Case{"run s.json --set pools.small.model=llama-3.1-9b", "llama-3.1-8b"},
            Case{"check keys.json", "unknown key"},
+           Case{"compare s.json missing.json", "missing.json"},
+           Case{"compare s.json keys.json --out c", "did you mean \"seed\"?"},
            Case{"explain s.json --pool smal", "did you mean \"small\"?"},
            Case{"explain s.json --batch decode:0x5", "cannot read \"decode:0x5\""},
            Case{"explain s.json --batch prefill", "cannot read \"prefill\""},

@@ -56,6 +56,9 @@ TEST_CASE("utilisation and rates over the hand-made run") {
   CHECK(close(a.pool(0).value("mfu"), 0.25));
   CHECK(close(a.pool(0).value("bandwidth_utilization"), 0.5));
   CHECK(close(a.pool(0).value("peak_kv_cache_usage"), 0.4));
+  // Half a second of 4 s, 60 J of 600 J: outside the range of their kernel model.
+  CHECK(close(a.pool(0).value("extrapolated_time_share"), 0.125));
+  CHECK(close(a.fleet().value("extrapolated_energy_share"), 0.1));
   CHECK(close(a.trust().time[0], 0.75));
   CHECK(close(a.trust().time[3], 0.25));
   CHECK(close(a.trust().energy[3], 1.0));

@@ -33,6 +33,9 @@ Scenario random_scenario(std::uint64_t seed) {
   for (auto& p : d.peak) {
     if (p.known()) p = known(FlopsPerSec(3e8));
   }
+  // Ranges that some of the work lies outside of.
+  d.efficiency[index(OpClass::kAttentionDecode)].memory.value->high = 1e5;
+  d.efficiency[index(OpClass::kGemm)].memory.value->low = 1e4;
   if (rng.uniform() < 0.5) {
     for (auto& j : d.power.energy_per_flop) {
       if (j.known()) j = known(JoulesPerFlop(2e-6));
@@ -117,7 +120,7 @@ void check_invariants(const Scenario& s, const RunResult& r) {
 }  // namespace
 
 TEST_CASE("fast-forward equals step by step to 1e-9, with every invariant") {
-  int preempted = 0, cached = 0, limited = 0;
+  int preempted = 0, cached = 0, limited = 0, extrapolated = 0;
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     CAPTURE(seed);
     Scenario s = random_scenario(seed);
@@ -148,6 +151,11 @@ TEST_CASE("fast-forward equals step by step to 1e-9, with every invariant") {
       CHECK(fast.replicas[k].steps == slow.replicas[k].steps);
       CHECK(close(fast.replicas[k].busy_s, slow.replicas[k].busy_s, 1e-9));
       CHECK(close(fast.replicas[k].active_energy_j, slow.replicas[k].active_energy_j, 1e-9));
+      CHECK(close(fast.replicas[k].extrapolated_s, slow.replicas[k].extrapolated_s, 1e-9));
+      CHECK(close(fast.replicas[k].extrapolated_j, slow.replicas[k].extrapolated_j, 1e-9));
+      CHECK(fast.replicas[k].extrapolated_s < fast.replicas[k].busy_s);
+      CHECK(fast.replicas[k].extrapolated_j < fast.replicas[k].active_energy_j);
+      extrapolated += fast.replicas[k].extrapolated_s > 0.0 ? 1 : 0;
       CHECK(close(fast.replicas[k].flops, slow.replicas[k].flops, 1e-9));
       limited += fast.replicas[k].limited_s > 0.0 ? 1 : 0;
     }
@@ -157,6 +165,7 @@ TEST_CASE("fast-forward equals step by step to 1e-9, with every invariant") {
   CHECK(preempted > 50);
   CHECK(cached > 100);
   CHECK(limited > 10);
+  CHECK(extrapolated > 0);
 }
 
 TEST_CASE("same input, same result; permuted ties change nothing but the order of equals (INV-6)") {

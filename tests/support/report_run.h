@@ -86,6 +86,8 @@ inline HandRun hand_run() {
   busy.flops = 100e12;  // a quarter of 4 s at 100 TFLOP/s
   busy.bytes = 2e12;    // half of 4 s at 1 TB/s
   busy.peak_blocks = 40;
+  busy.extrapolated_s = 0.5;
+  busy.extrapolated_j = 60;
   busy.trust_s[static_cast<std::size_t>(Provenance::kMeasured)] = 3;
   busy.trust_s[static_cast<std::size_t>(Provenance::kAssumed)] = 1;
   for (int t = 0; t <= 10; t += 5) {

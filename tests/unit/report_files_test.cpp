@@ -75,9 +75,9 @@ TEST_CASE("rows of requests.csv can be sampled or left out, summaries never chan
 TEST_CASE("devices.csv tells energy by state for every device, spare ones too") {
   const auto lines = Report(hand_run()).lines("devices.csv");
   REQUIRE(lines.size() == 5);
-  CHECK(lines[1] == "n,0,0,round,p,0,4,0.4,600,300,0,900,90,0.25,0.5,0,0.01,assumed,ok");
-  CHECK(lines[3] == "n,1,0,round,p,2,0,0,0,500,0,500,50,,,0,0.02,assumed,ok");
-  CHECK(lines[4] == "n,1,1,round,,,0,0,0,0,100,100,10,,,0,0,assumed,ok");
+  CHECK(lines[1] == "n,0,0,round,p,0,4,0.4,600,300,0,900,90,0.25,0.5,0,0.01,assumed,ok,0.5,60");
+  CHECK(lines[3] == "n,1,0,round,p,2,0,0,0,500,0,500,50,,,0,0.02,assumed,ok,0,0");
+  CHECK(lines[4] == "n,1,1,round,,,0,0,0,0,100,100,10,,,0,0,assumed,ok,0,0");
 }
 
 // Pool: 250 W in the first 4 s, 150 W after. Site in [0, 1): nodes ((100 + 200) + (100 + 60)) / .8
@@ -154,7 +154,7 @@ TEST_CASE("unknown values are null in summary.json and blank in the CSVs") {
   CHECK(json["missing"]["energy_site"] == "power.active_floor");
   CHECK(report.lines("requests.csv")[1].find("finished,true,,") != std::string::npos);
   CHECK(row_of(report.lines("energy.csv"), "0,1,pool,p") == "0,1,pool,p,,,,,3000,0");
-  CHECK(report.lines("devices.csv")[1].ends_with("missing:power.active_floor"));
+  CHECK(report.lines("devices.csv")[1].ends_with("missing:power.active_floor,0.5,"));
   const auto manifest = nlohmann::ordered_json::parse(report.text("manifest.json"));
   CHECK(manifest["missing"][0]["supply"] ==
         "--set 'cluster.nodes.n.overrides.power.active_floor=... W'");
