@@ -48,6 +48,7 @@ TextTable op_table(const std::vector<OpCost>& rows) {
                    {"message B", "message_bytes", kRight},
                    {"compute us", "compute_us", kRight},
                    {"memory us", "memory_us", kRight},
+                   {"serial", "serial", kRight},
                    {"launch us", "launch_us", kRight},
                    {"total us", "total_us", kRight},
                    {"bound by", "bound", TextTable::Align::kLeft},
@@ -57,8 +58,8 @@ TextTable op_table(const std::vector<OpCost>& rows) {
   for (const OpCost& r : rows) {
     table.add({r.name, std::string(to_string(r.op_class)), std::string(to_string(r.dtype)),
                std::to_string(r.stage), std::to_string(r.repeats), amount(r.flops), amount(r.bytes),
-               amount(r.message_bytes), micro(r.compute_s), micro(r.memory_s), micro(r.launch_s),
-               micro(r.time_s), r.bound, std::string(to_string(r.provenance)),
+               amount(r.message_bytes), micro(r.compute_s), micro(r.memory_s), amount(r.serial),
+               micro(r.launch_s), micro(r.time_s), r.bound, std::string(to_string(r.provenance)),
                r.range.empty() ? "-" : r.range, r.source});
   }
   return table;
@@ -119,12 +120,11 @@ int explain_command(const ExplainOptions& o) {
                                  pool.model.name, group.device.name, pool.tensor_parallel,
                                  pool.pipeline_parallel, pool.backend.name, o.batch);
   text +=
-      "total = x * (launch + max(compute, memory)),   compute = (flop + half) / (peak * e),   "
-      "memory = (B + half) / (bandwidth * e)\n"
-      "(flop, B and times but the total are of one repeat on one rank; half and e: `medley show "
-      "device`;\n launch: the device's, stream or graph, times the backend's fused share;\n range: "
-      "is the "
-      "work inside what the model was fitted to; - where that is not stated)\n\n";
+      "total = x * (launch + max(compute, memory) + serial min(compute, memory)),\n"
+      "compute = (flop + half) / (peak * e),   memory = (B + half) / (bandwidth * e)\n"
+      "(flop, B and times but the total are of one repeat on one rank; half, e and serial: `medley "
+      "show device`;\n launch: the device's, stream or graph, times the backend's fused share;\n "
+      "range: is the work inside what the model was fitted to; - where that is not stated)\n\n";
   text += table.aligned();
   text +=
       fmt::format("\nsum of the totals: {} us; device: {} us", micro(total), micro(cost.device_s));

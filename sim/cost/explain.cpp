@@ -95,6 +95,7 @@ std::vector<OpCost> StepModel::explain(const Features& x, double max_kv) const {
         row.compute_s = r.compute_s(r.op.flops(timed)) / whole.clock;
         row.memory_s = r.memory_s(bytes_of_features(timed));
         row.launch_s = per_launch * r.kernels / std::max(1, r.op.repeats);
+        row.serial = r.serial;
         const double work = overlapped(row.compute_s, row.memory_s, r.serial);
         row.time_s = r.op.repeats * (work + row.launch_s);
         const bool compute = row.compute_s > row.memory_s;

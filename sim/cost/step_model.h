@@ -90,6 +90,7 @@ struct OpCost {
   double message_bytes = 0.0;
   double compute_s = 0.0;  ///< of one repeat
   double memory_s = 0.0;
+  double serial = 0.0;  ///< share of the shorter of the two that the longer does not hide
   double launch_s = 0.0;
   double time_s = 0.0;  ///< all repeats
   std::string bound;    ///< "compute", "memory", "link", "launch", "table", "constant"

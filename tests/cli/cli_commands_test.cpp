@@ -120,9 +120,11 @@ TEST_CASE("explain adds up") {
       double rows = 0.0;
       for (const Json& row : Json::parse(shell.medley(arguments + " --format json").out)) {
         const double repeats = row["repeats"].get<double>();
-        const double each =
-            std::max(row["compute_us"].get<double>(), row["memory_us"].get<double>()) +
-            row["launch_us"].get<double>();
+        const double compute = row["compute_us"].get<double>();
+        const double memory = row["memory_us"].get<double>();
+        const double each = std::max(compute, memory) +
+                            row["serial"].get<double>() * std::min(compute, memory) +
+                            row["launch_us"].get<double>();
         const double total = row["total_us"].get<double>();
         rows += total;
         if (row["bound"] != "link") CHECK(total == doctest::Approx(repeats * each).epsilon(2e-3));
