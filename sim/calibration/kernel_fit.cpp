@@ -22,8 +22,11 @@ constexpr double kSmallKernel = 20e-6;  ///< s
 constexpr double kLeastWeight = 0.25;
 constexpr double kShortContext = 128.0;
 constexpr double kLeastShare = 0.02;
-constexpr int kLeastRows = 6;  ///< in the fitted half
+constexpr std::size_t kLeastRows = 6;  ///< in the fitted half
 constexpr int kManyRows = 100;
+constexpr double kHostBound = 25e-6;  ///< s
+constexpr double kFloorRatio = 3.0;
+constexpr double kMostRamp = 10e-6;  ///< s
 constexpr int kLeastSide = 512;
 
 struct Prepared {
@@ -37,6 +40,7 @@ using Formats = std::pair<DType, DType>;  ///< arithmetic, stored
 struct Group {
   KernelFitRow row;
   std::vector<Prepared> fit, judge;
+  bool host_bound = false;
 };
 
 std::int64_t octave(double x) {
@@ -175,18 +179,52 @@ std::vector<RampSample> plain(const std::vector<Prepared>& rows) {
   return out;
 }
 
+/// Least time of a group's kernels: first percentile.
+double floor_of(const Group& g) {
+  std::vector<double> times;
+  for (const auto* half : {&g.fit, &g.judge}) {
+    for (const Prepared& p : *half) times.push_back(p.sample.time_s);
+  }
+  return quantile(times, 0.01);
+}
+
+/// Keeps the rows whose ideal compute time alone is above the floor.
+void drop_host_bound(Group& g, double floor, double peak) {
+  g.host_bound = true;
+  for (auto* half : {&g.fit, &g.judge}) {
+    const auto gone =
+        std::erase_if(*half, [&](const Prepared& p) { return p.sample.flops / peak < floor; });
+    g.row.dropped["loop bound by the host"] += static_cast<int>(gone);
+  }
+}
+
+/// What every format of one class has to go by: the 16-bit group's, where there is one.
+struct Base {
+  double floor = 0.0;
+  std::optional<RampPair> ramps;
+  double compute_ramp_s = kMostRamp;
+};
+
+RampPair solve(const Group& g, const std::vector<RampSample>& training, const RampRates& rates,
+               const std::optional<Ramp>& compute, const Base& base) {
+  if (!g.host_bound) return fit_ramps(training, rates, compute);
+  RampPair pair = *base.ramps;
+  pair.compute = fit_compute_ramp(training, rates, 2.0 * base.compute_ramp_s);
+  return pair;
+}
+
 void fit_group(Group& g, const RampRates& rates, const std::optional<Ramp>& compute,
-               const KernelFitOptions& options) {
+               const Base& base, const KernelFitOptions& options) {
   KernelFitRow& row = g.row;
   row.rates = rates;
   std::vector<RampSample> training = thinned(g.fit);
-  row.ramps = fit_ramps(training, rates, compute);
+  row.ramps = solve(g, training, rates, compute, base);
   row.held_out = residuals(row.ramps, rates, plain(g.judge));
   std::vector<Prepared> all = g.fit;
   if (!options.holdout) {
     all.insert(all.end(), g.judge.begin(), g.judge.end());
     training = thinned(all);
-    row.ramps = fit_ramps(training, rates, compute);
+    row.ramps = solve(g, training, rates, compute, base);
   }
   row.fitted = static_cast<int>(training.size());
   const RampSample& first = all.front().sample;
@@ -218,16 +256,17 @@ Sourced<Ramp> leaf(Ramp ramp, const KernelFitRow& row, bool compute) {
   return out;
 }
 
-void emit(const KernelFitRow& row, OpEfficiency& into) {
+void emit(const Group& g, OpEfficiency& into) {
+  const KernelFitRow& row = g.row;
   Sourced<Ramp>& compute = into.compute[index(row.dtype)];
   const bool tied = row.ramps.compute.serial > 0.02 && row.fitted >= kManyRows;
   const auto enough = [&](int rows) {
-    return tied || rows >= std::max<double>(kLeastRows, kLeastShare * row.fitted);
+    return tied || rows >= std::max(static_cast<double>(kLeastRows), kLeastShare * row.fitted);
   };
   const bool binds = enough(row.compute_rows);
   const bool memory_binds = enough(row.fitted - row.compute_rows);
   if (!compute.known() && binds) compute = leaf(row.ramps.compute, row, true);
-  if (!memory_binds) return;
+  if (!memory_binds || g.host_bound) return;
   const Sourced<Ramp> memory = leaf(row.ramps.memory, row, false);
   if (!into.memory.known()) {
     into.memory = memory;
@@ -253,7 +292,7 @@ void share_sixteen_bits(const DeviceSpec& device, OpEfficiency& e) {
 std::vector<Group*> in_order(std::map<Formats, Group>& groups) {
   std::vector<Group*> order;
   for (auto& [formats, g] : groups) {
-    if (static_cast<int>(g.fit.size()) >= kLeastRows) order.push_back(&g);
+    if (g.fit.size() >= kLeastRows) order.push_back(&g);
   }
   const auto rank = [](const Group* g) {
     const DType d = g->row.dtype;
@@ -302,13 +341,21 @@ KernelFit fit_kernels(const std::vector<KernelSample>& samples, const DeviceSpec
   for (auto& [op_class, groups] : classes) {
     OpEfficiency& efficiency = fit.efficiency[index(op_class)];
     std::map<DType, Ramp> compute;
+    Base base;
     for (Group* g : in_order(groups)) {
       const auto known = compute.find(g->row.dtype);
       const std::optional<Ramp> fixed =
           known == compute.end() ? std::nullopt : std::optional(known->second);
-      fit_group(*g, *preparation.rates(g->row.dtype), fixed, options);
+      const RampRates rates = *preparation.rates(g->row.dtype);
+      const double floor = floor_of(*g);
+      if (base.ramps && floor > kHostBound && floor > kFloorRatio * base.floor) {
+        drop_host_bound(*g, floor, rates.peak);
+        if (g->fit.size() < kLeastRows) continue;
+      }
+      fit_group(*g, rates, fixed, base, options);
+      if (!base.ramps) base = {floor, g->row.ramps, g->row.compute_ramp_s()};
       compute.emplace(g->row.dtype, g->row.ramps.compute);
-      emit(g->row, efficiency);
+      emit(*g, efficiency);
     }
     share_sixteen_bits(device, efficiency);
     for (auto& [formats, g] : groups) fit.rows.push_back(std::move(g.row));

@@ -56,6 +56,11 @@ struct KernelFitRow {
 ///   "cache resident": B fits 1.25 times the last-level cache, is more than 3 us of bandwidth and,
 ///     by data-sheet rates, decides: a loop over it measures the cache, not the memory a serving
 ///     step reads from. The choice looks at work alone, never at time.
+///   "loop bound by the host": formats whose shortest kernels (first percentile) take more than 25
+///   us
+///     and three times those of the class's 16-bit group were launched one by one: of them only
+///     rows whose ideal compute time is above that floor are kept. They give a compute ramp, with
+///     at most twice the 16-bit group's ramp time, and no memory ramp.
 /// Halves: bit 0 of FNV-1a of the row's key; 0 is fitted, 1 is judged.
 /// Rows are thinned to at most 40 per cell of one octave in F and in B, in the order of their hash,
 /// so that the density of a grid does not decide; kernels under 20 us count in proportion to their

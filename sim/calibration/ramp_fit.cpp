@@ -43,6 +43,10 @@ class TwoSides {
     for (const RampSample& s : samples) weight_ += s.weight;
   }
 
+  Side all_compute() const {
+    return regress(std::vector<bool>(samples_.size(), true), true, Side{1.5, 3e-6});
+  }
+
   RampPair solve() const {
     double best = 0.0;
     std::vector<double> answer;
@@ -179,6 +183,13 @@ RampPair fit_ramps(std::span<const RampSample> samples, const RampRates& rates,
                    const std::optional<Ramp>& fixed_compute) {
   MEDLEY_CHECK(!samples.empty() && rates.peak > 0.0 && rates.bandwidth > 0.0, "nothing to fit to");
   return TwoSides(samples, rates, fixed_compute).solve();
+}
+
+Ramp fit_compute_ramp(std::span<const RampSample> samples, const RampRates& rates,
+                      double most_ramp_s) {
+  Side side = TwoSides(samples, rates, std::nullopt).all_compute();
+  side.ramp = std::min(side.ramp, most_ramp_s);
+  return ramp_of(side, rates.peak);
 }
 
 Residuals residuals(const RampPair& ramps, const RampRates& rates,

@@ -46,6 +46,11 @@ struct RampPair {
 RampPair fit_ramps(std::span<const RampSample> samples, const RampRates& rates,
                    const std::optional<Ramp>& fixed_compute = std::nullopt);
 
+/// The compute ramp alone, of samples that are all on its side: least absolute relative deviations
+/// over fraction and half, `serial` 0. A ramp time above `most_ramp_s` is cut to it.
+Ramp fit_compute_ramp(std::span<const RampSample> samples, const RampRates& rates,
+                      double most_ramp_s);
+
 /// How far predictions lie from measurements, relative to these.
 struct Residuals {
   int n = 0;
