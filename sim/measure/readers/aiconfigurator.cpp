@@ -12,7 +12,6 @@
 namespace medley {
 
 namespace {
-constexpr double kMilli = 1e-3;
 
 /// What all of these tables have beside their axes.
 class PerfTable : public RowTable {

@@ -10,7 +10,6 @@
 namespace medley {
 
 namespace {
-constexpr double kMicro = 1e-6;
 /// GEMM tables say no format; their own mfu column is a share of the fp8 peak.
 constexpr KernelFormat kGemmFormat{DType::kFp8, DType::kFp8};
 

@@ -10,7 +10,6 @@
 namespace medley {
 
 namespace {
-constexpr double kMicro = 1e-6;
 
 /// What the model's step calls each kernel of a bundle.
 constexpr std::pair<std::string_view, std::string_view> kLayerNames[] = {

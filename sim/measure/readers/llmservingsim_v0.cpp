@@ -10,7 +10,6 @@
 namespace medley {
 
 namespace {
-constexpr double kNano = 1e-9;
 
 /// Kernels of the older profiles: projections one by one, experts whole whatever the tp.
 class OldLayers {

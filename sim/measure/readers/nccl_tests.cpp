@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <array>
 
-#include "sim/measure/readers/kernel_readers.h"
+#include "sim/measure/readers/row_table.h"
 
 namespace medley {
 
 namespace {
-constexpr double kMicro = 1e-6;
 constexpr std::array<std::pair<std::string_view, const char*>, 7> kBinaries = {{
     {"all_reduce", "all_reduce"},
     {"all_gather", "all_gather"},

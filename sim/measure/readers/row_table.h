@@ -9,6 +9,10 @@
 
 namespace medley {
 
+inline constexpr double kMilli = 1e-3;
+inline constexpr double kMicro = 1e-6;
+inline constexpr double kNano = 1e-9;
+
 /// A CSV of measured kernels with its account: every row that `next` or a getter turns down is
 /// counted as dropped, with the reason.
 class RowTable {

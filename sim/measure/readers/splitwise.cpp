@@ -2,10 +2,6 @@
 
 namespace medley {
 
-namespace {
-constexpr double kMilli = 1e-3;
-}
-
 bool takes_splitwise(const KernelFile& file) {
   return file.has(
       {"prompt_size", "batch_size", "token_size", "prompt_time", "token_time", "tensor_parallel"});

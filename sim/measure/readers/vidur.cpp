@@ -10,7 +10,6 @@
 namespace medley {
 
 namespace {
-constexpr double kMilli = 1e-3;
 
 std::string median_of(std::string_view op) {
   return fmt::format("time_stats.{}.median", op);
