@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <memory>
 #include <optional>
 
@@ -38,10 +39,22 @@ std::string label_of(std::size_t i) {
   return i < kLetters ? label : label + std::to_string(i / kLetters);
 }
 
-std::unique_ptr<Loaded> load(const CompareOptions& o, const std::string& path) {
+/// "FILE@path=value@path=value": a scenario with overrides of its own, after those of --set.
+void split_own_overrides(const std::string& text, LoadOptions& options) {
+  std::error_code ignored;
+  std::size_t at = std::filesystem::exists(text, ignored) ? std::string::npos : text.find('@');
+  options.path = text.substr(0, at);
+  while (at != std::string::npos) {
+    const std::size_t next = text.find('@', at + 1);
+    options.overrides.push_back(text.substr(at + 1, next - at - 1));
+    at = next;
+  }
+}
+
+std::unique_ptr<Loaded> load(const CompareOptions& o, const std::string& text) {
   auto one = std::make_unique<Loaded>();
   LoadOptions options = o.common.load();
-  options.path = path;
+  split_own_overrides(text, options);
   one->scenario = load_with_catalog(options);
   one->scenario.scenario.report.chrome_trace = false;
   return one;
@@ -104,10 +117,12 @@ void add_compare(CLI::App& app, Action& action) {
       "compare",
       "run scenarios and set their key metrics side by side, with the odds that one "
       "beats the other");
-  c.add_option("scenarios", o->paths, "scenario files; differences are to the first")
+  c.add_option("scenarios", o->paths,
+               "scenario files, each with overrides of its own behind it where wanted "
+               "(FILE@path=value@path=value); differences are to the first")
       ->required()
       ->expected(kFewest, CLI::detail::expected_max_vector_size)
-      ->type_name("FILE");
+      ->type_name("FILE[@PATH=VALUE]");
   add_scenario_settings(c, o->common);
   add_draw_options(c, o->draws);
   c.add_option("--out", o->out, "also write compare.csv and compare.json into this directory")

@@ -10,6 +10,7 @@ namespace medley {
 
 namespace {
 constexpr double kMs = 1e3;
+constexpr double kTie = 1e-4;
 constexpr double kKwhPerJoule = 1.0 / 3.6e6;
 
 struct Tokens {
@@ -64,7 +65,7 @@ PairedShare paired_share(const Uncertainty& first, const Uncertainty& other,
     if (std::isnan(x) || std::isnan(y)) continue;
     ++share.pairs;
     if (x != 0.0) differences.push_back(y / x - 1.0);
-    if (x == y) {
+    if (std::abs(y - x) <= kTie * std::abs(x)) {
       ++share.ties;
       wins += 0.5;
     } else if ((y < x) == metric.lower_better) {

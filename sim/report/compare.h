@@ -31,8 +31,9 @@ struct Candidate {
 
 /// How one candidate fares against another over draws 1..n in which both ran and have a value.
 ///   better = (draws in which it is strictly better + ties / 2) / pairs
-/// so that a candidate against itself is at one half. Draws are paired: one index draws equal parts
-/// alike in all candidates, and what they share cancels.
+/// where a tie is equal to 1e-4 of the first value: a candidate against itself is at one half.
+/// Draws are paired: one index draws equal parts alike in all candidates, and what they share
+/// cancels.
 struct PairedShare {
   int pairs = 0;
   int ties = 0;

@@ -30,7 +30,9 @@ PairedShare share_of(const Candidate& first, const Candidate& c, const ComparedM
 }
 
 std::string percent_difference(double share) {
-  return std::isnan(share) ? "-" : fmt::format("{:+.1f} %", kPercent * share);
+  constexpr double kShownAsZero = 0.0005;
+  if (std::isnan(share)) return "-";
+  return std::abs(share) < kShownAsZero ? "0.0 %" : fmt::format("{:+.1f} %", kPercent * share);
 }
 
 std::string head(const Candidate& c) {

@@ -61,4 +61,14 @@ TEST_CASE("compare applies --set to every candidate and warns of unequal workloa
   CHECK(o.code == 0);
   CHECK(has(o.err, "A and B serve different workloads"));
   CHECK(shell.medley("compare s.json s.json --set pools.small.replicas=-2").code == 2);
+  // Overrides of one candidate alone.
+  const Outcome own = shell.medley(
+      "compare s.json 's.json@cluster.nodes.h100.power_limit=350 W@pools.small.replicas=2' -q "
+      "--format json");
+  REQUIRE(own.code == 0);
+  const Json doc = Json::parse(own.out);
+  CHECK(doc["candidates"][0]["hash"] != doc["candidates"][1]["hash"]);
+  CHECK(doc["candidates"][1]["metrics"]["mean_w"]["difference_pct"] != 0.0);
+  CHECK(has(shell.medley("compare s.json s.json@pools.small.replica=2").err,
+            "did you mean \"replicas\"?"));
 }
