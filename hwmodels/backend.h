@@ -14,8 +14,14 @@ namespace medley {
 enum class HostMode { kSerial, kOverlapped };
 
 /// A serving engine apart from the hardware it runs on.
-///   step = device + host (serial)   or   max(device, host) (overlapped),
-///   host = host_per_step + host_per_sequence * sequences in the step
+///   issue = host_per_kernel * kernels of a step that no captured graph replays, else 0
+///   host  = host_per_step + host_per_sequence * sequences in the step
+///   sync  = sync_per_step + sync_per_sequence * sequences: what asynchronous scheduling cannot hide
+///   step  = max(device, issue) + host + sync         (serial)
+///         = max(device, issue, host) + sync          (overlapped)
+/// A request besides spends request_overhead in the front end (HTTP, tokenisation, streaming): it is
+/// part of TTFT and end-to-end time, not of the gaps between tokens, and keeps no device busy.
+/// Assumes: one thread issues kernels ahead of the device; overheads do not depend on the device.
 struct BackendSpec {
   std::string name;  ///< "vllm-2026", "sglang", "ideal", ...
   std::vector<std::string> aliases;
@@ -24,6 +30,10 @@ struct BackendSpec {
   HostMode host_mode = HostMode::kSerial;
   Sourced<Seconds> host_per_step;
   Sourced<Seconds> host_per_sequence;
+  Sourced<Seconds> sync_per_step;      ///< unknown: none
+  Sourced<Seconds> sync_per_sequence;  ///< unknown: none
+  Sourced<Seconds> host_per_kernel;    ///< unknown: the device's launch gap alone counts
+  Sourced<Seconds> request_overhead;   ///< unknown: none
   bool graph_capture = false;          ///< decode steps replay a captured graph
   int graph_max_sequences = 0;         ///< largest captured batch
   double kernels_fused = 1.0;          ///< kernel launches over the unfused count, (0, 1]

@@ -119,6 +119,10 @@ void apply(const Calibration& calibration, BackendSpec& backend) {
   const BackendSpec& values = calibration.backend_values;
   replace(backend.host_per_step, values.host_per_step);
   replace(backend.host_per_sequence, values.host_per_sequence);
+  replace(backend.sync_per_step, values.sync_per_step);
+  replace(backend.sync_per_sequence, values.sync_per_sequence);
+  replace(backend.host_per_kernel, values.host_per_kernel);
+  replace(backend.request_overhead, values.request_overhead);
   replace(backend.decode_skew, values.decode_skew);
   replace(backend.context_reserve, values.context_reserve);
   replace(backend.activation_factor, values.activation_factor);

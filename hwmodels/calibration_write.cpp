@@ -116,6 +116,10 @@ void backend_sections(Json& document, const BackendSpec& backend, const Leaves& 
   Json host = Json::object(), kernels = Json::object(), memory = Json::object();
   leaves.put(host, "per_step", backend.host_per_step);
   leaves.put(host, "per_sequence", backend.host_per_sequence);
+  leaves.put(host, "sync_per_step", backend.sync_per_step);
+  leaves.put(host, "sync_per_sequence", backend.sync_per_sequence);
+  leaves.put(host, "per_kernel", backend.host_per_kernel);
+  leaves.put(host, "per_request", backend.request_overhead);
   leaves.put(kernels, "decode_skew", backend.decode_skew);
   leaves.put(memory, "context_reserve", backend.context_reserve);
   leaves.put(memory, "activation_factor", backend.activation_factor);

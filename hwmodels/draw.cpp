@@ -170,6 +170,10 @@ BackendSpec ParameterDraw::backend(const BackendSpec& nominal) const {
   const PartDraw part(*this, "backend:" + nominal.name);
   part.scale(b.host_per_step, "host", DrawKind::kHost);
   part.scale(b.host_per_sequence, "host", DrawKind::kHost);
+  part.scale(b.sync_per_step, "sync", DrawKind::kHost);
+  part.scale(b.sync_per_sequence, "sync", DrawKind::kHost);
+  part.scale(b.host_per_kernel, "issue", DrawKind::kHost);
+  part.scale(b.request_overhead, "request", DrawKind::kHost);
   part.scale(b.context_reserve, "context_reserve", DrawKind::kReserve);
   part.scale(b.activation_factor, "activation_factor", DrawKind::kReserve);
   part.share(b.decode_skew, "decode_skew", DrawKind::kSkew);

@@ -47,6 +47,14 @@ void read_calibrated(ObjectReader& host, ObjectReader& kernels, ObjectReader& me
   backend.host_per_step = sourced.quantity<Seconds>(host, "per_step", Range::non_negative());
   backend.host_per_sequence =
       sourced.quantity<Seconds>(host, "per_sequence", Range::non_negative());
+  const auto optional = [&](std::string_view key) {
+    return host.has(key) ? sourced.quantity<Seconds>(host, key, Range::non_negative())
+                         : Sourced<Seconds>{};
+  };
+  backend.sync_per_step = optional("sync_per_step");
+  backend.sync_per_sequence = optional("sync_per_sequence");
+  backend.host_per_kernel = optional("per_kernel");
+  backend.request_overhead = optional("per_request");
   backend.decode_skew = sourced.number(kernels, "decode_skew", Range::fraction());
   backend.context_reserve =
       sourced.quantity<Bytes>(memory, "context_reserve", Range::non_negative());

@@ -73,10 +73,25 @@ std::string host_text(const StepModel& model, const Features& x, const StepCost&
   if (b.ideal())
     return fmt::format("host: none (ideal backend)\nstep: {} us\n", micro(cost.step_s));
   const bool serial = b.host_mode == HostMode::kSerial;
-  return fmt::format(
-      "host ({}): {} us per step + {} us x {:.0f} sequences = {} us\nstep = {} = {} us\n", b.name,
-      micro(seconds(b.host_per_step)), micro(seconds(b.host_per_sequence)), sequences, micro(host),
-      serial ? "device + host" : "max(device, host)", micro(cost.step_s));
+  const double sync = seconds(b.sync_per_step) + seconds(b.sync_per_sequence) * sequences;
+  std::string text = fmt::format(
+      "host ({}): {} us per step + {} us x {:.0f} sequences = {} us\n"
+      "sync: {} us per step + {} us x {:.0f} sequences = {} us\n",
+      b.name, micro(seconds(b.host_per_step)), micro(seconds(b.host_per_sequence)), sequences,
+      micro(host), micro(seconds(b.sync_per_step)), micro(seconds(b.sync_per_sequence)), sequences,
+      micro(sync));
+  if (cost.host_floor_s > (serial ? 0.0 : host)) {
+    text +=
+        fmt::format("issue of kernels outside a captured graph: {} us\n", micro(cost.host_floor_s));
+  }
+  text +=
+      fmt::format("step = {} = {} us\n",
+                  serial ? "max(device, issue) + host + sync" : "max(device, issue, host) + sync",
+                  micro(cost.step_s));
+  if (b.request_overhead.known()) {
+    text += fmt::format("front end, once per request: {} us\n", micro(seconds(b.request_overhead)));
+  }
+  return text;
 }
 
 std::string energy_text(const StepModel& model, const StepCost& cost) {

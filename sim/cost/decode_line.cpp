@@ -41,7 +41,8 @@ DecodeBatch StepModel::decode_batch(const Features& x, double max_kv, double bel
   std::copy(std::begin(now.trust), std::end(now.trust), b.trust_);
   b.extrapolated_ = now.extrapolated;
   b.base_ = {0.0, 0.0, now.dynamic_j, now.kv_j, now.flops, now.bytes};
-  b.host_s_ = m.host(x);
+  b.host_floor_s_ = now.host_floor_s;
+  b.host_after_s_ = now.step_s - std::max(now.device_s, now.host_floor_s);
   b.decodes_ = medley::at(x, Feature::kDecodes);
   const double context = medley::at(x, Feature::kDecodeContext);
   b.mean_kv_ = context / b.decodes_;
@@ -109,7 +110,7 @@ double DecodeBatch::device_s(double j) const {
 DecodePoint DecodeBatch::at(double j) const {
   DecodePoint p;
   p.busy_s = device_s(j);
-  p.step_s = model_->combine(p.busy_s, host_s_);
+  p.step_s = std::max(p.busy_s, host_floor_s_) + host_after_s_;
   p.dynamic_j = base_.dynamic_j + j * slope_.dynamic_j;
   p.kv_j = base_.kv_j + j * slope_.kv_j;
   p.flops = base_.flops + j * slope_.flops;
@@ -150,8 +151,8 @@ DecodeLine DecodeBatch::line(double j0) const {
     holds = std::min(holds, u.holds);
   }
   line.slope.busy_s = line.slope.step_s = slope;
-  if (m.input.backend.host_mode == HostMode::kOverlapped) {
-    const Upper u = upper(line.first.busy_s, slope, host_s_, 0.0);
+  if (host_floor_s_ > 0.0) {
+    const Upper u = upper(line.first.busy_s, slope, host_floor_s_, 0.0);
     line.slope.step_s = u.slope;
     holds = std::min(holds, u.holds);
   }

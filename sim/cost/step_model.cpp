@@ -47,6 +47,11 @@ StepModel::Impl::Impl(const Catalog& catalog_in, StepModelInput in)
     host_per_step = backend.host_per_step.known() ? (*backend.host_per_step).value() : 0.0;
     host_per_sequence =
         backend.host_per_sequence.known() ? (*backend.host_per_sequence).value() : 0.0;
+    const auto seconds = [](const Sourced<Seconds>& s) { return s.known() ? (*s).value() : 0.0; };
+    sync_per_step = seconds(backend.sync_per_step);
+    sync_per_sequence = seconds(backend.sync_per_sequence);
+    if (input.spec.kind == StepModelKind::kRoofline)
+      host_per_kernel = seconds(backend.host_per_kernel);
   } else {
     alpha = input.spec.decode_skew.value_or(0.0);
   }
@@ -219,6 +224,7 @@ StepCost StepModel::Impl::step(const Features& x, double max_kv,
   const int stages = input.pipeline_parallel;
   const double per_launch = launch(x);
   Part total;
+  double kernels = 0.0;
   thread_local std::vector<OpPair> context_pairs;
   context_pairs.clear();
   struct StageSpan {
@@ -254,6 +260,7 @@ StepCost StepModel::Impl::step(const Features& x, double max_kv,
       total.extrapolated.time += p->extrapolated.time;
       total.extrapolated.energy += p->extrapolated.energy;
     }
+    kernels += tokens.kernels + logits.kernels + attention.kernels;
     cost.device_s += spans[s].time;
     cost.stage_s = std::max(cost.stage_s, spans[s].time);
   }
@@ -324,7 +331,9 @@ StepCost StepModel::Impl::step(const Features& x, double max_kv,
     cost.clock = phi;
   }
   const double ranks = input.tensor_parallel;
-  cost.step_s = combine(cost.device_s, host(x));
+  const HostTime around = host(x, kernels);
+  cost.step_s = around.step_s(cost.device_s);
+  cost.host_floor_s = around.floor_s;
   cost.dynamic_j = ranks * (total.flop_j * volt2 + total.byte_j);
   cost.kv_j = ranks * total.kv_j;
   cost.prefill_j = ranks * total.prefill_j;

@@ -44,17 +44,18 @@ struct Extrapolated {
 
 /// Cost of one step of one replica (all its devices together where energy is meant).
 struct StepCost {
-  double kernels_s = 0.0;   ///< device time before a duty cycle; set where the power limit can act
-  double stage_s = 0.0;     ///< device time of the slowest pipeline stage
-  double device_s = 0.0;    ///< device time through all stages
-  double step_s = 0.0;      ///< with the host: what the requests wait for
-  double dynamic_j = 0.0;   ///< energy above the active floor, all devices
-  double prefill_j = 0.0;   ///< part of dynamic_j: prefill attention
-  double kv_j = 0.0;        ///< part of dynamic_j: decode attention, linear in decode context
-  double clock = 1.0;       ///< phi: 1 unless the power limit binds
-  double flops = 0.0;       ///< all devices
-  double bytes = 0.0;       ///< device-memory traffic, all devices
-  double link_bytes = 0.0;  ///< collective payload moved, all devices
+  double kernels_s = 0.0;  ///< device time before a duty cycle; set where the power limit can act
+  double stage_s = 0.0;    ///< device time of the slowest pipeline stage
+  double device_s = 0.0;   ///< device time through all stages
+  double step_s = 0.0;     ///< with the host: what the requests wait for
+  double host_floor_s = 0.0;  ///< step_s = max(device_s, host_floor_s) + what the host adds
+  double dynamic_j = 0.0;     ///< energy above the active floor, all devices
+  double prefill_j = 0.0;     ///< part of dynamic_j: prefill attention
+  double kv_j = 0.0;          ///< part of dynamic_j: decode attention, linear in decode context
+  double clock = 1.0;         ///< phi: 1 unless the power limit binds
+  double flops = 0.0;         ///< all devices
+  double bytes = 0.0;         ///< device-memory traffic, all devices
+  double link_bytes = 0.0;    ///< collective payload moved, all devices
   double trust[kProvenanceClasses] = {};  ///< shares of device_s by provenance class, sum 1
   Extrapolated extrapolated;
 };
@@ -130,7 +131,7 @@ struct StepModelInput {
 /// Roofline, per kernel kind i (repeated r_i times):
 ///   C_i = (F + F_half) / (phi peak e_F),  M_i = (B + B_half) / (BW e_B)
 ///   t_i = launch + max(C_i, M_i) + serial min(C_i, M_i)
-///   device = sum r_i t_i + collectives,  step = device + host or max(device, host).
+///   device = sum r_i t_i + collectives,  step: hwmodels/backend.h.
 /// Clock phi: the highest of 64 steps in [clock_min, 1] with floor + (j_F v(phi)^2 F + j_B
 /// B)/t(phi)
 /// <= limit; below clock_min the step is stretched until the average meets the limit.
@@ -196,7 +197,7 @@ class DecodeBatch {
   double fixed_s_ = 0.0;  ///< device time beside the kernels
   DecodePoint base_;      ///< dynamic_j, kv_j, flops, bytes at j = 0
   DecodePoint slope_;     ///< and per step
-  double host_s_ = 0.0;
+  double host_floor_s_ = 0.0, host_after_s_ = 0.0;
   double clock_ = 1.0;
   double stage_s_ = 0.0;
   double least_s_per_j_ =

@@ -39,6 +39,15 @@ struct OpPair {
   double serial = 0.0;
 };
 
+/// Host work around the device's: step = max(device, floor) + after.
+struct HostTime {
+  double floor_s = 0.0;
+  double after_s = 0.0;
+  double step_s(double device_s) const {
+    return (device_s > floor_s ? device_s : floor_s) + after_s;
+  }
+};
+
 struct StepModel::Impl {
   explicit Impl(const Catalog& catalog_in, StepModelInput in);
 
@@ -51,6 +60,7 @@ struct StepModel::Impl {
   double alpha = 0.0;
   double launch_stream = 0.0, launch_graph = 0.0;
   double host_per_step = 0.0, host_per_sequence = 0.0;
+  double sync_per_step = 0.0, sync_per_sequence = 0.0, host_per_kernel = 0.0;
   bool limited = false;  ///< the power limit can act: limit, floor and dynamic energy known
   double floor_w = 0.0, limit_w = 0.0, clock_min = 1.0, voltage_floor = 1.0;
 
@@ -74,12 +84,14 @@ struct StepModel::Impl {
   Features with_skew(const Features& x, double max_kv) const;
   bool in_graph(const Features& x) const;
   double launch(const Features& x) const { return in_graph(x) ? launch_graph : launch_stream; }
-  double host(const Features& x) const {
-    return host_per_step + host_per_sequence * x[static_cast<std::size_t>(Feature::kSequences)];
-  }
-  double combine(double device_s, double host_s) const {
-    return input.backend.host_mode == HostMode::kSerial ? device_s + host_s
-                                                        : (device_s > host_s ? device_s : host_s);
+  /// Of a step with `kernels` launches (hwmodels/backend.h).
+  HostTime host(const Features& x, double kernels) const {
+    const double sequences = x[static_cast<std::size_t>(Feature::kSequences)];
+    const double issue = in_graph(x) ? 0.0 : host_per_kernel * kernels;
+    const double beside = host_per_step + host_per_sequence * sequences;
+    const double sync = sync_per_step + sync_per_sequence * sequences;
+    if (input.backend.host_mode == HostMode::kSerial) return {issue, beside + sync};
+    return {issue > beside ? issue : beside, sync};
   }
   double voltage(double phi) const { return voltage_floor + (1.0 - voltage_floor) * phi; }
   double table_time(const Features& x, double max_kv) const;

@@ -197,15 +197,19 @@ void Fleet::pull(std::uint32_t replica) {
 }
 
 void Fleet::follow_up(std::uint32_t request) {
+  // A client sees the end of a request once it has left the front end.
+  const RequestRecord& record = result_.requests[request];
+  const Seconds seen =
+      record.status == RequestStatus::kFinished ? units_[acting_].front_end : Seconds(0.0);
   const auto& all = trace_.follow_ups;
   auto it = std::lower_bound(all.begin(), all.end(), request,
                              [](const FollowUp& f, std::uint32_t id) { return f.previous < id; });
   for (; it != all.end() && it->previous == request; ++it) {
     if (it->loop > 0) continue;
-    engine_.schedule_after(it->delay, EventClass::kArrival, it->next, kArrive);
+    engine_.schedule_after(seen + it->delay, EventClass::kArrival, it->next, kArrive);
   }
   if (const FollowUp* f = loops_.next(request)) {
-    engine_.schedule_after(f->delay, EventClass::kArrival, f->next, kArrive);
+    engine_.schedule_after(seen + f->delay, EventClass::kArrival, f->next, kArrive);
   }
 }
 
@@ -268,8 +272,8 @@ void Fleet::on_scheduled(std::uint32_t request, SimTime now, std::int32_t cached
 }
 
 void Fleet::on_first_token(std::uint32_t request, SimTime now) {
-  result_.requests[request].first_token = now;
   Unit& unit = units_[acting_];
+  result_.requests[request].first_token = SimTime::after(now, unit.front_end);
   unit.tokens -= trace_.requests[request].input_tokens;
   unit.prompt_tokens -= trace_.requests[request].input_tokens;
   load_changed(acting_);
@@ -278,7 +282,7 @@ void Fleet::on_first_token(std::uint32_t request, SimTime now) {
 void Fleet::on_finished(std::uint32_t request, SimTime now, double energy_j) {
   const Request& r = trace_.requests[request];
   RequestRecord& record = result_.requests[request];
-  record.last_token = now;
+  record.last_token = SimTime::after(now, units_[acting_].front_end);
   record.output_tokens = r.output_tokens;
   record.status = RequestStatus::kFinished;
   record.energy_j = energy_j;

@@ -31,6 +31,7 @@ class Fleet final : private ReplicaListener, private RouterView, private Arrival
     std::unique_ptr<Replica> replica;
     std::unique_ptr<ReplicaMeter> meter;
     std::uint16_t pool = 0;
+    Seconds front_end;  ///< between the engine's last step and the client (request_overhead)
     double requests = 0.0;
     double tokens = 0.0;
     double prompt_tokens = 0.0;

@@ -16,6 +16,9 @@ RunResult Fleet::run() {
   if (reason == StopReason::kInterrupted) throw Interrupted("interrupted");
   MEDLEY_CHECK(reason != StopReason::kStalled, engine_.stall_report());
   result_.end = engine_.now();
+  for (const RequestRecord& r : result_.requests) {
+    if (r.status == RequestStatus::kFinished) result_.end = std::max(result_.end, r.last_token);
+  }
   if (!result_.samples.empty() && result_.samples.back().time < result_.end) take_sample();
   finish_run();
   return std::move(result_);
