@@ -23,7 +23,9 @@ void assume(Sourced<T>& into, T value, const std::string& what, const std::strin
 }
 
 Ramp ramp_of(const RampPrior& prior, double fraction, double rate) {
-  return Ramp{fraction, rate * fraction * prior.ramp_time.value()};
+  Ramp ramp{fraction, rate * fraction * prior.ramp_time.value()};
+  ramp.serial = prior.serial;
+  return ramp;
 }
 
 /// The peak that speaks for the device's matrix units, as a 16-bit rate.

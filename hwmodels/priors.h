@@ -20,6 +20,7 @@ namespace medley {
 struct RampPrior {
   double fraction = 1.0;
   Seconds ramp_time;
+  double serial = 0.0;  ///< of compute ramps (see Ramp)
 };
 
 struct OpPrior {

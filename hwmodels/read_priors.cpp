@@ -33,6 +33,7 @@ RampPrior read_ramp(ObjectReader& parent, std::string_view key) {
   RampPrior prior;
   prior.fraction = entry.number("fraction", Range{Range::positive().min, 1.0});
   prior.ramp_time = entry.quantity<Seconds>("ramp_time");
+  if (key == "compute") prior.serial = entry.number_or("serial", 0.0, Range::fraction());
   entry.finish();
   return prior;
 }

@@ -219,7 +219,8 @@ void fit_group(Group& g, const RampRates& rates, const std::optional<Ramp>& comp
   row.rates = rates;
   std::vector<RampSample> training = thinned(g.fit);
   row.ramps = solve(g, training, rates, compute, base);
-  row.held_out = residuals(row.ramps, rates, plain(g.judge));
+  row.judged = plain(g.judge);
+  row.held_out = residuals(row.ramps, rates, row.judged);
   std::vector<Prepared> all = g.fit;
   if (!options.holdout) {
     all.insert(all.end(), g.judge.begin(), g.judge.end());

@@ -27,6 +27,7 @@ struct KernelFitRow {
   std::map<std::string, int> dropped;  ///< by reason
   int fitted = 0;                      ///< rows the ramps rest on
   Residuals held_out;                  ///< on the rows of the other half
+  std::vector<RampSample> judged;      ///< those rows
   RampPair ramps;
   int compute_rows = 0;  ///< of those fitted, rows that the compute side decides
   RampRates rates;
