@@ -24,6 +24,7 @@ void add_show(CLI::App& app, Action& action);
 void add_explain(CLI::App& app, Action& action);
 void add_trace(CLI::App& app, Action& action);
 void add_calibrate(CLI::App& app, Action& action);
+void add_check_against(CLI::App& app, Action& action);
 void add_import(CLI::App& app, Action& action);
 void add_validate(CLI::App& app, Action& action);
 void add_completion(CLI::App& app, Action& action);

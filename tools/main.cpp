@@ -66,6 +66,7 @@ void build(CLI::App& app, Action& action) {
   add_explain(app, action);
   add_trace(app, action);
   add_calibrate(app, action);
+  add_check_against(app, action);
   add_import(app, action);
   add_validate(app, action);
   add_completion(app, action);

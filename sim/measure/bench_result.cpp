@@ -116,9 +116,12 @@ void finish_result(BenchResult& r, Problems& problems) {
     default_to(r.tokens_per_s, (r.input_tokens + r.output_tokens) / r.duration_s);
   }
   const double gaps = r.mean_output() - 1.0;
-  if (!r.tpot.known() && gaps > 0.5 && std::isfinite(r.e2e.mean - r.ttft.mean)) {
-    r.tpot.mean = (r.e2e.mean - r.ttft.mean) / gaps;
-    r.notes.push_back("mean TPOT derived from the means: (E2E - TTFT) / (output - 1)");
+  const bool median = std::isnan(r.ttft.mean) && r.ttft.p50 < 0.1 * r.e2e.mean;
+  const double first = median ? r.ttft.p50 : r.ttft.mean;
+  if (!r.tpot.known() && gaps > 0.5 && std::isfinite(r.e2e.mean - first)) {
+    r.tpot.mean = (r.e2e.mean - first) / gaps;
+    r.notes.push_back(fmt::format("mean TPOT derived from the means: (E2E - {}TTFT) / (output - 1)",
+                                  median ? "median " : ""));
   }
 }
 
