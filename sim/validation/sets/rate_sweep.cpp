@@ -25,9 +25,9 @@ struct Variant {
 };
 const std::map<std::string, Variant>& variants() {
   static const std::map<std::string, Variant> known = {
-      {"vllm", {"vllm-2026", 128, false}},
-      {"vllm+batch_size", {"vllm-2026", 192, false}},
-      {"vllm+chunking_and_prefix_caching", {"vllm-2026", 256, true}},
+      {"vllm", {"vllm-2025", 128, false}},
+      {"vllm+batch_size", {"vllm-2025", 192, false}},
+      {"vllm+chunking_and_prefix_caching", {"vllm-2025", 256, true}},
       {"vllm+v0_engine", {"vllm-2024", 128, false}}};
   return known;
 }

@@ -82,7 +82,13 @@ LoadedScenario scenario_of(const MeasuredRun& run, bool tables, const std::strin
                                "Llama-3.1-8B/bf16/tp1",
                                data, run.folder)},
         {"decode_skew", run.decode_skew}};
-    pool["backend_overrides"] = {{"host_per_step", "0 s"}, {"host_per_sequence", "0 s"}};
+    pool["backend_overrides"] = {{"host_per_step", "0 s"},
+                                 {"host_per_sequence", "0 s"},
+                                 {"sync_per_step", "0 s"},
+                                 {"sync_per_sequence", "0 s"},
+                                 {"request_overhead", "0 s"}};
+  } else {  // times count from the queue inside the engine
+    pool["backend_overrides"] = {{"request_overhead", "0 s"}};
   }
   const std::string trace = data +
                             "/traces/llmservingsim-vllm-measured/"
