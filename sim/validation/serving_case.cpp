@@ -125,6 +125,8 @@ void fill_rates(const ServingCase& c, const Scenario& scenario, const RunResult&
   const FleetAccount account(scenario, result);
   const Known joules = account.pool_devices_j(0, from, to);
   o.watts = joules.known() ? joules.value / (to - from) : kBlank;
+  const Known node = account.node_j(account.nodes().front(), from, to);
+  o.node_watts = node.known() ? node.value / (to - from) : kBlank;
   o.joules_per_output_token = joules.known() ? joules.value / in_steady : kBlank;
 }
 
@@ -154,11 +156,14 @@ ServingOutcome outcome_of(const ServingCase& c, const Scenario& scenario, const 
   fill_rates(c, scenario, result, o);
   double busy = 0.0;
   double sure = 0.0;
+  double outside = 0.0;
   for (const ReplicaRecord& r : result.replicas) {
     for (const double t : r.trust_s) busy += t;
     sure += r.trust_s[static_cast<int>(Provenance::kMeasured)];
+    outside += r.extrapolated_s;
   }
   o.measured_pct = busy > 0.0 ? 100.0 * sure / busy : 0.0;
+  o.extrapolated_pct = busy > 0.0 ? 100.0 * outside / busy : 0.0;
   o.saturated = result.stability == Stability::kSaturated;
   return o;
 }

@@ -48,6 +48,7 @@ struct ServingOutcome {
   double duration = kBlank;  ///< first arrival to last token
   double output_tokens_per_s = kBlank, tokens_per_s = kBlank, requests_per_s = kBlank;
   double watts = kBlank;  ///< mean of all assigned devices together over the steady part
+  double node_watts = kBlank;  ///< AC, the whole first node
   double joules_per_output_token = kBlank;
   double output_rate_steady = kBlank;  ///< output tokens per second over the steady part
   double batch_mean = kBlank;          ///< admitted sequences, mean over the steady part

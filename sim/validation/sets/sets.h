@@ -12,5 +12,10 @@ ValidationSet rate_sweep_set();
 ValidationSet sglang_h200_set();
 ValidationSet offline_throughput_set();
 ValidationSet splitwise_set();
+ValidationSet ml_energy_set();
+ValidationSet token_power_set();
+ValidationSet kernel_power_set();
+ValidationSet node_watts_set();
+ValidationSet cap_sweep_set();
 
 }  // namespace medley

@@ -1,0 +1,134 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include "sim/core/rng.h"
+#include "sim/validation/csv_rows.h"
+#include "sim/validation/parallel.h"
+#include "sim/validation/serving_case.h"
+#include "sim/validation/sets/sets.h"
+
+namespace medley {
+
+namespace {
+
+struct Point {
+  std::string key, group;
+  ServingCase deployment;
+  double watts = 0.0, joules_per_token = 0.0, itl_s = 0.0;
+  double tdp_w = 0.0;  ///< of all devices: the naive model
+};
+
+const std::map<std::string, std::string>& models() {
+  static const std::map<std::string, std::string> names = {
+      {"Qwen/Qwen3-8B", "qwen3-8b"},
+      {"Qwen/Qwen3-14B", "qwen3-14b"},
+      {"Qwen/Qwen3-32B", "qwen3-32b"},
+      {"Qwen/Qwen3-30B-A3B-Thinking-2507", "qwen3-30b-a3b"},
+      {"Qwen/Qwen3-235B-A22B-Thinking-2507-FP8", "qwen3-235b-a22b"},
+      {"Qwen/Qwen3-235B-A22B-Instruct-2507", "qwen3-235b-a22b"},
+      {"Qwen/Qwen3-235B-A22B-Instruct-2507-FP8", "qwen3-235b-a22b"},
+      {"openai/gpt-oss-20b", "gpt-oss-20b"}};
+  return names;
+}
+
+/// Prompts are not in the data: about 250 tokens of a GPQA question, 120 of a chat turn (assumed).
+constexpr std::int32_t kGpqaPrompt = 250;
+constexpr std::int32_t kChatPrompt = 120;
+
+std::optional<Point> point_of(const CsvRows& csv, std::size_t i) {
+  const std::string& task = csv.text(i, "task");
+  const auto model = models().find(csv.text(i, "model_id"));
+  if ((task != "gpqa" && task != "lm-arena-chat") || model == models().end()) return {};
+  if (csv.integer(i, "data_parallel") != 1) return {};
+  Point p;
+  ServingCase& c = p.deployment;
+  const bool hopper = csv.text(i, "gpu_model") == "H100";
+  c.node = hopper ? "8xH100-SXM" : "8xB200-SXM";
+  c.model = model->second;
+  c.backend = "vllm-2025";
+  const std::string& precision = csv.text(i, "weight_precision");
+  c.quantization = precision == "fp8" ? "fp8" : precision == "bfloat16" ? "none" : "";
+  const int devices = csv.integer(i, "num_gpus");
+  c.tensor_parallel = devices;
+  c.expert_parallel = csv.integer(i, "expert_parallel") > 1;
+  const int users = std::max(1, csv.integer(i, "avg_batch_size"));
+  c.concurrency = users;
+  c.max_num_seqs = std::max(8, users);
+  p.key = fmt::format("{}|{}|{}|{} devices|ep {}|seqs {}", csv.text(i, "gpu_model"), task,
+                      csv.text(i, "model_id"), devices, csv.integer(i, "expert_parallel"),
+                      csv.integer(i, "max_num_seqs"));
+  Rng rng(1, p.key);
+  const double output = csv.number(i, "avg_output_len");
+  for (int k = 0; k < 4 * users; ++k) {
+    c.requests.push_back({0.0, task == "gpqa" ? kGpqaPrompt : kChatPrompt,
+                          std::max(2, static_cast<int>(rng.uniform(0.4, 1.6) * output))});
+  }
+  const bool dense = csv.text(i, "architecture") == "Dense Transformer";
+  const bool large = csv.number(i, "total_params_billions") >= 14.0;
+  p.group = fmt::format("{}, {}", csv.text(i, "gpu_model"),
+                        dense ? (large ? "dense >= 14 B" : "dense < 14 B") : "MoE");
+  p.watts = csv.number(i, "avg_power_watts");
+  p.joules_per_token = csv.number(i, "energy_per_token_joules");
+  p.itl_s = csv.number(i, "median_itl_ms") / 1e3;
+  p.tdp_w = (hopper ? 700.0 : 1000.0) * devices;
+  return p;
+}
+
+std::vector<ValidationRow> run_ml_energy(const ValidationContext& context) {
+  const CsvRows csv(context.data + "/energy/ml-energy-v3/llm_mllm.csv");
+  std::vector<Point> points;
+  for (std::size_t i = 0; i < csv.size(); ++i) {
+    if (auto p = point_of(csv, i)) points.push_back(std::move(*p));
+  }
+  constexpr std::size_t kMetrics = 3;
+  std::vector<ValidationRow> rows(kMetrics * points.size());
+  for_each_row(context, points.size(), [&](std::size_t i) {
+    const Point& p = points[i];
+    const ServingOutcome o = run_case(p.deployment);
+    const auto add = [&](std::size_t m, const char* metric, const char* unit, double measured,
+                         double predicted, std::optional<double> naive) {
+      ValidationRow& r = rows[kMetrics * i + m];
+      r.key = p.key;
+      r.group = p.group;
+      r.basis = "catalogue";
+      r.metric = metric;
+      r.unit = unit;
+      r.measured = measured;
+      r.predicted = predicted;
+      r.baseline = naive;
+      r.n = static_cast<int>(p.deployment.requests.size());
+      r.measured_pct = o.measured_pct;
+      r.extrapolated_pct = o.extrapolated_pct;
+      r.note = o.problem;
+    };
+    add(0, "watts", "W", p.watts, o.watts, p.tdp_w);
+    add(1, "joules_per_token", "J", p.joules_per_token, o.joules_per_output_token,
+        p.tdp_w / (p.watts / p.joules_per_token));
+    add(2, "itl_p50", "s", p.itl_s, o.itl_p50, {});
+  });
+  return rows;
+}
+
+}  // namespace
+
+ValidationSet ml_energy_set() {
+  return {"ml_energy",
+          "GPU watts, J/token and median gap against batch: vLLM 0.11.1 on H100 and B200",
+          "ml-energy/leaderboard@0cd52da, data of 2026-02-16 (Apache-2.0)",
+          "device|task|model|devices|ep|max_num_seqs; nothing is fitted on this set",
+          "TDP as power",
+          "in-sample fits per device: P = a + b log2(batch) 6.6 % (H100) and 26 % (B200) of watts",
+          {{"joules_per_token", "", "H100, dense >= 14 B", "mape_pct", 10.0},
+           {"joules_per_token", "", "H100, dense < 14 B", "mape_pct", 10.0},
+           {"joules_per_token", "", "B200, dense >= 14 B", "mape_pct", 12.0},
+           {"watts", "", "H100, dense >= 14 B", "mape_pct", 7.0},
+           {"watts", "", "H100, dense < 14 B", "mape_pct", 7.0},
+           {"watts", "", "B200, dense >= 14 B", "mape_pct", 7.0}},
+          run_ml_energy};
+}
+
+}  // namespace medley
