@@ -82,8 +82,8 @@ void StepModel::Impl::add_op(const RooflineOp& r, const Features& x, double skew
     part.time += time;
     part.link_time += time;
     part.link_bytes += repeats * payload;
-    part.trust[static_cast<std::size_t>(t.provenance)] += time;
-    if (t.extrapolated) part.extrapolated.time += time;
+    part.trust[static_cast<std::size_t>(t.provenance)] += static_cast<float>(time);
+    if (t.extrapolated) part.extrapolated_s += static_cast<float>(time);
     return;
   }
   const double flops = r.flops(x);
@@ -110,10 +110,10 @@ void StepModel::Impl::add_op(const RooflineOp& r, const Features& x, double skew
   part.flops += repeats * flops;
   part.bytes += repeats * bytes;
   const Provenance p = compute > memory ? r.compute_class : r.memory_class;
-  part.trust[static_cast<std::size_t>(p)] += both;
+  part.trust[static_cast<std::size_t>(p)] += static_cast<float>(both);
   if (r.extrapolated(compute > memory, timed_flops, timed_bytes)) {
-    part.extrapolated.time += both;
-    part.extrapolated.energy += repeats * (r.j_flop * flops + r.j_byte * bytes);
+    part.extrapolated_s += static_cast<float>(both);
+    part.extrapolated_j += static_cast<float>(repeats * (r.j_flop * flops + r.j_byte * bytes));
   }
   out.push_back({compute, memory, r.serial});
   ++part.pair_count;
@@ -148,7 +148,7 @@ const Part& StepModel::Impl::tokens_part(int stage, double tokens, bool graph) c
     part.time += time;
     part.link_time += time;
     part.link_bytes += payload.value();
-    part.trust[static_cast<std::size_t>(t.provenance)] += time;
+    part.trust[static_cast<std::size_t>(t.provenance)] += static_cast<float>(time);
   }
   return remember(memo, count, part, fresh);
 }
@@ -224,6 +224,8 @@ StepCost StepModel::Impl::step(const Features& x, double max_kv,
   const int stages = input.pipeline_parallel;
   const double per_launch = launch(x);
   Part total;
+  double trust[kProvenanceClasses] = {};  // s
+  Extrapolated outside;                   // s and J
   double kernels = 0.0;
   thread_local std::vector<OpPair> context_pairs;
   context_pairs.clear();
@@ -256,9 +258,9 @@ StepCost StepModel::Impl::step(const Features& x, double max_kv,
       total.flops += p->flops;
       total.bytes += p->bytes;
       total.link_bytes += p->link_bytes;
-      for (int c = 0; c < kProvenanceClasses; ++c) total.trust[c] += p->trust[c];
-      total.extrapolated.time += p->extrapolated.time;
-      total.extrapolated.energy += p->extrapolated.energy;
+      for (int c = 0; c < kProvenanceClasses; ++c) trust[c] += p->trust[c];
+      outside.time += p->extrapolated_s;
+      outside.energy += p->extrapolated_j;
     }
     kernels += tokens.kernels + logits.kernels + attention.kernels;
     cost.device_s += spans[s].time;
@@ -282,14 +284,14 @@ StepCost StepModel::Impl::step(const Features& x, double max_kv,
   double volt2 = 1.0;
   if (input.spec.kind == StepModelKind::kTables) {
     cost.device_s = cost.stage_s = table_time(x, max_kv);
-    std::fill(std::begin(total.trust), std::end(total.trust), 0.0);
-    total.trust[0] = cost.device_s;
-    total.extrapolated = {table_time_outside(x, max_kv), 0.0};
+    std::fill(std::begin(trust), std::end(trust), 0.0);
+    trust[0] = cost.device_s;
+    outside = {table_time_outside(x, max_kv), 0.0};
   } else if (input.spec.kind == StepModelKind::kConstant) {
     cost.device_s = cost.stage_s = constant_time(x);
-    std::fill(std::begin(total.trust), std::end(total.trust), 0.0);
-    total.trust[static_cast<std::size_t>(Provenance::kAssumed)] = cost.device_s;
-    total.extrapolated = {};
+    std::fill(std::begin(trust), std::end(trust), 0.0);
+    trust[static_cast<std::size_t>(Provenance::kAssumed)] = cost.device_s;
+    outside = {};
   } else if (limited) {
     // Average watts over the device time of all stages; stages of one step run on different
     // devices.
@@ -341,15 +343,17 @@ StepCost StepModel::Impl::step(const Features& x, double max_kv,
   cost.bytes = ranks * total.bytes;
   cost.link_bytes = ranks * total.link_bytes;
   double trusted = 0.0;
-  for (double t : total.trust) trusted += t;
+  for (double t : trust) trusted += t;
   if (trusted > 0.0) {
-    for (int c = 0; c < kProvenanceClasses; ++c) cost.trust[c] = total.trust[c] / trusted;
-    cost.extrapolated.time = std::min(1.0, total.extrapolated.time / trusted);
-    const double dynamic = total.flop_j + total.byte_j;
-    // Tables time a step as a whole: its energy goes with the time.
-    cost.extrapolated.energy = input.spec.kind == StepModelKind::kTables ? cost.extrapolated.time
-                               : dynamic > 0.0 ? total.extrapolated.energy / dynamic
-                                               : 0.0;
+    for (int c = 0; c < kProvenanceClasses; ++c) cost.trust[c] = trust[c] / trusted;
+    if (outside.time > 0.0) {
+      cost.extrapolated.time = std::min(1.0, outside.time / trusted);
+      // Tables time a step as a whole: its energy goes with the time.
+      const double dynamic = total.flop_j + total.byte_j;
+      cost.extrapolated.energy = input.spec.kind == StepModelKind::kTables ? cost.extrapolated.time
+                                 : dynamic > 0.0 ? std::min(1.0, outside.energy / dynamic)
+                                                 : 0.0;
+    }
   }
   return cost;
 }

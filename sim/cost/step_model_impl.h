@@ -27,8 +27,10 @@ struct Part {
   double flops = 0.0;
   double bytes = 0.0;
   double link_bytes = 0.0;
-  double trust[kProvenanceClasses] = {};
-  Extrapolated extrapolated;  ///< s and J, not shares
+  /// Seconds by provenance class, and outside the range of what decides them (with its energy).
+  /// Only shares are told of them, and a small Part is a fast one: single precision.
+  float trust[kProvenanceClasses] = {};
+  float extrapolated_s = 0.0F, extrapolated_j = 0.0F;
   std::uint32_t pair_begin = 0;
   std::uint32_t pair_count = 0;
 };
