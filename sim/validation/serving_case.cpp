@@ -157,13 +157,25 @@ ServingOutcome outcome_of(const ServingCase& c, const Scenario& scenario, const 
   double busy = 0.0;
   double sure = 0.0;
   double outside = 0.0;
+  double flops = 0.0;
+  double bytes = 0.0;
+  double stepping = 0.0;
   for (const ReplicaRecord& r : result.replicas) {
     for (const double t : r.trust_s) busy += t;
     sure += r.trust_s[static_cast<int>(Provenance::kMeasured)];
     outside += r.extrapolated_s;
+    flops += r.flops;
+    bytes += r.bytes;
+    stepping += r.busy_s;
   }
   o.measured_pct = busy > 0.0 ? 100.0 * sure / busy : 0.0;
   o.extrapolated_pct = busy > 0.0 ? 100.0 * outside / busy : 0.0;
+  const double replicas = static_cast<double>(result.replicas.size());
+  if (stepping > 0.0) {
+    o.flops_per_s = flops / (stepping / replicas);
+    o.bytes_per_s = bytes / (stepping / replicas);
+    o.busy_share = stepping / replicas / o.duration;
+  }
   o.saturated = result.stability == Stability::kSaturated;
   return o;
 }

@@ -48,7 +48,9 @@ struct ServingOutcome {
   double duration = kBlank;  ///< first arrival to last token
   double output_tokens_per_s = kBlank, tokens_per_s = kBlank, requests_per_s = kBlank;
   double watts = kBlank;  ///< mean of all assigned devices together over the steady part
-  double node_watts = kBlank;  ///< AC, the whole first node
+  double flops_per_s = kBlank, bytes_per_s = kBlank;  ///< all devices, mean over the busy time
+  double busy_share = kBlank;                         ///< of the duration, mean over replicas
+  double node_watts = kBlank;                         ///< AC, the whole first node
   double joules_per_output_token = kBlank;
   double output_rate_steady = kBlank;  ///< output tokens per second over the steady part
   double batch_mean = kBlank;          ///< admitted sequences, mean over the steady part
