@@ -190,7 +190,8 @@ ValidationSet ml_energy_set() {
       "ml_energy",
       "GPU watts, J/token and median gap against batch: vLLM 0.11.1 on H100 and B200",
       "ml-energy/leaderboard@0cd52da, data of 2026-02-16 (Apache-2.0)",
-      "device|task|model|devices|ep|max_num_seqs. Basis catalogue: nothing fitted; leave one model "
+      "device|task|model|devices|ep|max_num_seqs. Basis catalogue: the active floors of H100 and B200 "
+          "rest on these dense rows (in-sample), nothing else is fitted; leave one model "
       "out: the power model of a dense model is fitted to the other dense models of its device",
       "TDP as power",
       "in-sample fits per device: P = a + b log2(batch) 6.6 % (H100) and 26 % (B200) of watts",
