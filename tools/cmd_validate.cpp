@@ -24,6 +24,7 @@ struct ValidateOptions {
   bool groups = false;
   bool list = false;
   unsigned threads = 0;
+  int draws = 0;
   Format format = Format::kTable;
 };
 
@@ -78,6 +79,7 @@ TextTable summary_table() {
                     {"median %", "median_pct", TextTable::Align::kRight},
                     {"p90 %", "p90_pct", TextTable::Align::kRight},
                     {"tau", "kendall_tau", TextTable::Align::kRight},
+                    {"covered %", "coverage_pct", TextTable::Align::kRight},
                     {"naive %", "baseline_median_pct", TextTable::Align::kRight},
                     {"target", "target"},
                     {"met", "met"}});
@@ -93,6 +95,7 @@ void add_summary(const std::vector<ValidationSummary>& summary, bool groups, Tex
                any ? fmt::format("{:.1f}", s.median_pct) : "-",
                any ? fmt::format("{:.1f}", s.p90_pct) : "-",
                s.tau ? fmt::format("{:.2f}", *s.tau) : "-",
+               s.coverage_pct ? fmt::format("{:.0f}", *s.coverage_pct) : "-",
                s.baseline_pct ? fmt::format("{:.0f}", *s.baseline_pct) : "-",
                s.target ? fmt::format("{} {} {:g}", s.target->statistic,
                                       s.target->statistic == "tau" ? ">=" : "<=", s.target->limit)
@@ -130,6 +133,7 @@ int validate_command(const ValidateOptions& o) {
   ValidationContext context;
   context.data = o.data.empty() ? default_data() : o.data;
   context.threads = o.threads > 0 ? o.threads : std::max(1U, std::thread::hardware_concurrency());
+  context.draws = o.draws;
   TextTable rows_table = row_table();
   TextTable table = summary_table();
   std::vector<ValidationSummary> all;
@@ -177,6 +181,9 @@ void add_validate(CLI::App& app, Action& action) {
   c.add_flag("--groups", o->groups, "print the summary of every group too");
   c.add_flag("--list", o->list, "only list the sets");
   c.add_option("--threads", o->threads, "threads (default: all cores)");
+  c.add_option("--draws", o->draws,
+               "parameter draws per point, for intervals and their coverage (sets that simulate)")
+      ->check(CLI::Range(0, 1000));
   c.add_flag("--fail", o->fail, "exit with 1 when a target is missed");
   add_format_option(c, o->format);
   c.callback([o, &action] { action = [o] { return validate_command(*o); }; });

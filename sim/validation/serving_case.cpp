@@ -9,6 +9,7 @@
 #include "sim/core/error.h"
 #include "sim/report/fleet_account.h"
 #include "sim/report/statistics.h"
+#include "sim/report/uncertainty.h"
 #include "sim/runtime/simulation.h"
 
 namespace medley {
@@ -180,13 +181,40 @@ ServingOutcome outcome_of(const ServingCase& c, const Scenario& scenario, const 
   return o;
 }
 
+void add_spreads(const ServingCase& c, const LoadedScenario& loaded, int draws,
+                 ServingOutcome& nominal) {
+  const DrawnScenario drawn(*loaded.catalog, loaded.scenario, 1);
+  std::vector<double> ttft, tpot, e2e, watts;
+  for (int i = 1; i <= draws; ++i) {
+    Scenario copy = loaded.scenario;
+    drawn.apply(i, copy);
+    try {
+      const ServingOutcome o = outcome_of(c, copy, medley::run(*loaded.catalog, copy));
+      if (!o.problem.empty()) continue;
+      ttft.push_back(o.ttft_mean);
+      tpot.push_back(o.tpot_mean);
+      e2e.push_back(o.e2e_mean);
+      if (o.watts == o.watts) watts.push_back(o.watts);
+    } catch (const InfeasibleError&) {  // this draw has no room: not part of the interval
+    }
+  }
+  const auto spread = [](std::vector<double>& values) {
+    const Interval interval = interval_of(values);
+    return interval.known() ? Spread{interval.p5, interval.p95} : Spread{};
+  };
+  nominal.ttft_spread = spread(ttft);
+  nominal.tpot_spread = spread(tpot);
+  nominal.e2e_spread = spread(e2e);
+  nominal.watts_spread = spread(watts);
+}
+
 std::string first_problem(const InputError& e) {
   return e.problems().empty() ? std::string(e.what()) : e.problems().front().message;
 }
 
 }  // namespace
 
-ServingOutcome run_case(const ServingCase& c) {
+ServingOutcome run_case(const ServingCase& c, int draws) {
   ServingOutcome failed;
   try {
     LoadOptions options;
@@ -198,7 +226,9 @@ ServingOutcome run_case(const ServingCase& c) {
     LoadedScenario loaded = load_with_catalog(options);
     loaded.scenario.trace = trace_of(c, loaded.scenario.pools[0].model_name);
     const RunResult result = medley::run(*loaded.catalog, loaded.scenario);
-    return outcome_of(c, loaded.scenario, result);
+    ServingOutcome nominal = outcome_of(c, loaded.scenario, result);
+    if (draws > 0 && nominal.problem.empty()) add_spreads(c, loaded, draws, nominal);
+    return nominal;
   } catch (const InfeasibleError& e) {
     failed.problem = e.what();
   } catch (const InputError& e) {

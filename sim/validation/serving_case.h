@@ -38,6 +38,11 @@ struct ServingCase {
   bool assume_missing = false;         ///< energy wanted where the catalogue lacks power values
 };
 
+/// 90 % interval over parameter draws; empty where none were made.
+struct Spread {
+  std::optional<double> low, high;
+};
+
 /// What the run gave. Times in seconds, NaN where nothing is known.
 struct ServingOutcome {
   std::string problem;  ///< why there is no answer; empty: there is one
@@ -55,6 +60,7 @@ struct ServingOutcome {
   double output_rate_steady = kBlank;  ///< output tokens per second over the steady part
   double batch_mean = kBlank;          ///< admitted sequences, mean over the steady part
   double measured_pct = 0.0, extrapolated_pct = 0.0;
+  Spread ttft_spread, tpot_spread, e2e_spread, watts_spread;  ///< of the means
   bool saturated = false;
   std::vector<double> ttft, tpot, e2e;  ///< by request
 };
@@ -63,7 +69,8 @@ struct ServingOutcome {
 /// `problem`; errors of the catalogue do too.
 ///   Steady part: from the time the `concurrency`-th request starts until the last `concurrency`
 ///   requests remain (closed loop), the middle 80 % otherwise.
-ServingOutcome run_case(const ServingCase& deployment);
+/// `draws` > 0: the means' 90 % intervals over so many parameter draws (hwmodels/draw.h), seed 1.
+ServingOutcome run_case(const ServingCase& deployment, int draws = 0);
 
 /// `n` equal requests.
 std::vector<CaseRequest> equal_requests(int n, std::int32_t input, std::int32_t output);

@@ -162,13 +162,16 @@ std::vector<ValidationRow> run_ml_energy(const ValidationContext& context) {
   }
   std::vector<ServingOutcome> outcomes(points.size());
   for_each_row(context, points.size(),
-               [&](std::size_t i) { outcomes[i] = run_case(points[i].deployment); });
+               [&](std::size_t i) { outcomes[i] = run_case(points[i].deployment, context.draws); });
   std::map<std::pair<std::string, std::string>, PowerFit> fits;
   std::vector<ValidationRow> rows;
   for (std::size_t i = 0; i < points.size(); ++i) {
     const Point& p = points[i];
     const ServingOutcome& o = outcomes[i];
+    const std::size_t nominal = rows.size();
     add_rows(p, o, "catalogue", o.watts, rows);
+    rows[nominal].low = o.watts_spread.low;
+    rows[nominal].high = o.watts_spread.high;
     if (!usable(p, o)) continue;
     const auto key = std::pair(p.device, p.deployment.model);
     if (!fits.count(key)) fits[key] = fit_power_of(points, outcomes, key.first, key.second);
@@ -186,22 +189,22 @@ std::vector<ValidationRow> run_ml_energy(const ValidationContext& context) {
 }  // namespace
 
 ValidationSet ml_energy_set() {
-  return {
-      "ml_energy",
-      "GPU watts, J/token and median gap against batch: vLLM 0.11.1 on H100 and B200",
-      "ml-energy/leaderboard@0cd52da, data of 2026-02-16 (Apache-2.0)",
-      "device|task|model|devices|ep|max_num_seqs. Basis catalogue: the active floors of H100 and B200 "
+  return {"ml_energy",
+          "GPU watts, J/token and median gap against batch: vLLM 0.11.1 on H100 and B200",
+          "ml-energy/leaderboard@0cd52da, data of 2026-02-16 (Apache-2.0)",
+          "device|task|model|devices|ep|max_num_seqs. Basis catalogue: the active floors of H100 "
+          "and B200 "
           "rest on these dense rows (in-sample), nothing else is fitted; leave one model "
-      "out: the power model of a dense model is fitted to the other dense models of its device",
-      "TDP as power",
-      "in-sample fits per device: P = a + b log2(batch) 6.6 % (H100) and 26 % (B200) of watts",
-      {{"joules_per_token", "leave one model out", "H100, dense >= 14 B", "mape_pct", 10.0},
-       {"joules_per_token", "leave one model out", "H100, dense < 14 B", "mape_pct", 10.0},
-       {"joules_per_token", "leave one model out", "B200, dense >= 14 B", "mape_pct", 12.0},
-       {"watts", "leave one model out", "H100, dense >= 14 B", "mape_pct", 7.0},
-       {"watts", "leave one model out", "H100, dense < 14 B", "mape_pct", 7.0},
-       {"watts", "leave one model out", "B200, dense >= 14 B", "mape_pct", 7.0}},
-      run_ml_energy};
+          "out: the power model of a dense model is fitted to the other dense models of its device",
+          "TDP as power",
+          "in-sample fits per device: P = a + b log2(batch) 6.6 % (H100) and 26 % (B200) of watts",
+          {{"joules_per_token", "leave one model out", "H100, dense >= 14 B", "mape_pct", 10.0},
+           {"joules_per_token", "leave one model out", "H100, dense < 14 B", "mape_pct", 10.0},
+           {"joules_per_token", "leave one model out", "B200, dense >= 14 B", "mape_pct", 12.0},
+           {"watts", "leave one model out", "H100, dense >= 14 B", "mape_pct", 7.0},
+           {"watts", "leave one model out", "H100, dense < 14 B", "mape_pct", 7.0},
+           {"watts", "leave one model out", "B200, dense >= 14 B", "mape_pct", 7.0}},
+          run_ml_energy};
 }
 
 }  // namespace medley

@@ -128,7 +128,7 @@ std::vector<ValidationRow> run_silicon_sample(const ValidationContext& context) 
   std::vector<ValidationRow> rows(2 * points.size());
   for_each_row(context, points.size(), [&](std::size_t i) {
     const Point& p = points[i];
-    const ServingOutcome o = run_case(p.deployment);
+    const ServingOutcome o = run_case(p.deployment, context.draws);
     ServingCase ideal = p.deployment;
     ideal.backend = "ideal";
     const ServingOutcome naive = run_case(ideal);
@@ -142,6 +142,9 @@ std::vector<ValidationRow> run_silicon_sample(const ValidationContext& context) 
       r.measured = tpot ? p.tpot_s : p.ttft_s;
       r.predicted = tpot ? o.tpot_mean : o.ttft_mean;
       if (naive.problem.empty()) r.baseline = tpot ? naive.tpot_mean : naive.ttft_mean;
+      const Spread& spread = tpot ? o.tpot_spread : o.ttft_spread;
+      r.low = spread.low;
+      r.high = spread.high;
       r.half = half_of(p.id);
       r.n = static_cast<int>(p.deployment.requests.size());
       r.measured_pct = o.measured_pct;
