@@ -144,10 +144,12 @@ std::vector<ValidationRow> run_cap_sweep(const ValidationContext& context) {
         r.half = run.half;
         r.measured_pct = 100.0;
         r.n = 1;
-        r.note = fmt::format(
-            "compute share {:.1f}, on clock {:.1f}, floor {:.2f} of the limit, "
-            "v0 {:.1f}, lowest clock {:.1f}",
-            shape.compute, shape.on_clock, shape.floor_share, shape.v0, shape.phi_min);
+        if (&run == &runs.front() && !is_energy) {
+          r.note = fmt::format(
+              "compute share {:.1f}, on clock {:.1f}, floor {:.2f} of the limit, "
+              "v0 {:.1f}, lowest clock {:.1f}",
+              shape.compute, shape.on_clock, shape.floor_share, shape.v0, shape.phi_min);
+        }
         rows.push_back(std::move(r));
       }
     }

@@ -84,6 +84,8 @@ std::optional<Log> log_of(const CsvRows& csv, std::size_t i, const std::string& 
   c.model = "llama-3.1-70b";
   c.backend = "vllm-2024";
   c.tensor_parallel = log.tensor_parallel;
+  c.max_num_batched_tokens = 8192;
+  c.overrides = {"pools.p.max_model_len=8192"};
   if (!read_trace(folder, log.workload, log.plan, replica, c.requests)) return {};
   log.ttft_s = csv.number(i, "ttft_mean_s");
   log.tpot_s = csv.number(i, "tpot_mean_s");
