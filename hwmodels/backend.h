@@ -16,11 +16,11 @@ enum class HostMode { kSerial, kOverlapped };
 /// A serving engine apart from the hardware it runs on.
 ///   issue = host_per_kernel * kernels of a step that no captured graph replays, else 0
 ///   host  = host_per_step + host_per_sequence * sequences in the step
-///   sync  = sync_per_step + sync_per_sequence * sequences: what asynchronous scheduling cannot hide
-///   step  = max(device, issue) + host + sync         (serial)
+///   sync  = sync_per_step + sync_per_sequence * sequences: what asynchronous scheduling cannot
+///   hide step  = max(device, issue) + host + sync         (serial)
 ///         = max(device, issue, host) + sync          (overlapped)
-/// A request besides spends request_overhead in the front end (HTTP, tokenisation, streaming): it is
-/// part of TTFT and end-to-end time, not of the gaps between tokens, and keeps no device busy.
+/// A request besides spends request_overhead in the front end (HTTP, tokenisation, streaming): it
+/// is part of TTFT and end-to-end time, not of the gaps between tokens, and keeps no device busy.
 /// Assumes: one thread issues kernels ahead of the device; overheads do not depend on the device.
 struct BackendSpec {
   std::string name;  ///< "vllm-2026", "sglang", "ideal", ...

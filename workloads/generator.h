@@ -36,8 +36,8 @@ double weibull_shape(double cv);
 Trace generate_trace(const GeneratorSpec& spec, const std::string& source, std::uint64_t seed);
 
 /// Replaces the times of `trace` (in its order) by generated ones, or closes the loop: with
-/// concurrency N the first N requests start and each later one follows the one N before it (or, with
-/// a shared queue, whichever completes).
+/// concurrency N the first N requests start and each later one follows the one N before it (or,
+/// with a shared queue, whichever completes).
 void replace_arrivals(Trace& trace, const ArrivalSpec& spec, const std::string& source,
                       std::uint64_t seed);
 

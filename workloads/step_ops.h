@@ -97,7 +97,7 @@ Features make_features(const FeatureContext& context, const std::vector<PrefillC
 struct StepOp {
   std::string name;  ///< "qkv_proj", "attention_decode", "expert_gate_up", ...
   OpClass op_class = OpClass::kGemm;
-  DType dtype = DType::kBf16;  ///< of the arithmetic
+  DType dtype = DType::kBf16;   ///< of the arithmetic
   DType stored = DType::kBf16;  ///< of the weights (GEMMs) or the KV cache (attention)
   int repeats = 0;
   int kernels = 1;  ///< launches per repeat

@@ -127,10 +127,11 @@ void LayerLowering::experts(const LayerGroup& g) {
 
 namespace {
 bool same_kernel(const StepOp& a, const StepOp& b) {
-  return a.name == b.name && a.op_class == b.op_class && a.dtype == b.dtype && a.stored == b.stored &&
-         a.kernels == b.kernels && a.flops == b.flops && a.weight_bytes == b.weight_bytes &&
-         a.kv_bytes == b.kv_bytes && a.activation_bytes == b.activation_bytes &&
-         a.message_bytes == b.message_bytes && a.all_to_all == b.all_to_all;
+  return a.name == b.name && a.op_class == b.op_class && a.dtype == b.dtype &&
+         a.stored == b.stored && a.kernels == b.kernels && a.flops == b.flops &&
+         a.weight_bytes == b.weight_bytes && a.kv_bytes == b.kv_bytes &&
+         a.activation_bytes == b.activation_bytes && a.message_bytes == b.message_bytes &&
+         a.all_to_all == b.all_to_all;
 }
 
 /// Ops that differ in nothing but their layer become one, at the place of the first.
