@@ -88,6 +88,39 @@ TEST_CASE("host overhead: serial adds, overlapped takes the slower") {
   CHECK(close(o.step_s, 1.2e-3));  // the device needs far less
 }
 
+// Work that nothing hides comes on top in both modes; a step outside a captured graph waits for the
+// issue of its kernels, one inside does not.
+TEST_CASE("host work that cannot be hidden, and kernels issued one by one") {
+  BackendSpec b = ideal_backend();
+  b.name = "test";
+  b.decode_skew = known(0.0);
+  b.sync_per_step = known(Seconds(2e-3));
+  b.sync_per_sequence = known(Seconds(5e-4));
+  b.host_mode = HostMode::kOverlapped;
+  const StepModel synced(test_catalog(), input_of(round_device(), b));
+  const Features x = decodes(synced, {10, 10});
+  const StepCost s = synced.step(x, 10);
+  CHECK(close(s.step_s, s.device_s + 2e-3 + 2 * 5e-4));
+
+  b.host_per_kernel = known(Seconds(1e-3));
+  b.host_mode = HostMode::kSerial;
+  const StepModel eager(test_catalog(), input_of(round_device(), b));
+  double kernels = 0.0;
+  for (const OpCost& op : eager.explain(x, 10)) kernels += op.repeats;
+  const StepCost e = eager.step(x, 10);
+  CHECK(close(e.host_floor_s, 1e-3 * kernels));  // far more than the device needs
+  CHECK(close(e.step_s, 1e-3 * kernels + 3e-3));
+  b.graph_capture = true;
+  b.graph_max_sequences = 2;
+  const StepModel captured(test_catalog(), input_of(round_device(), b));
+  CHECK(close(captured.step(x, 10).step_s, captured.step(x, 10).device_s + 3e-3));
+  // Three sequences are more than the graph was captured for; a decode batch says the same.
+  const Features more = decodes(captured, {10, 10, 10});
+  CHECK(captured.step(more, 10).host_floor_s > 0.0);
+  const DecodeBatch batch = captured.decode_batch(more, 10.0, 0.0);
+  CHECK(close(batch.at(0.0).step_s, captured.step(more, 10).step_s));
+}
+
 TEST_CASE("skew of KV lengths lengthens decode attention by alpha (n max - sum)") {
   BackendSpec b = ideal_backend();
   b.name = "test";

@@ -42,6 +42,21 @@ TEST_CASE("a shared queue: whoever ends starts the next; else every user waits f
   CHECK(shared.finished == 4);
 }
 
+// The front end adds its time to first and last token alike, and the next turn starts after it.
+TEST_CASE("time in the front end is seen by the client, not by the engine") {
+  Scenario s = two_users({50, 50, 20}, 0);
+  const RunResult bare = run(test_catalog(), s);
+  s.pools[0].backend.name = "engine";
+  s.pools[0].backend.request_overhead = {Seconds(0.25), Provenance::kAssumed, "test"};
+  const RunResult served = run(test_catalog(), s);
+  for (const std::size_t i : {0U, 1U}) {
+    CHECK(served.requests[i].first_token.ns() == bare.requests[i].first_token.ns() + 250'000'000);
+    CHECK(served.requests[i].last_token.ns() == bare.requests[i].last_token.ns() + 250'000'000);
+  }
+  CHECK(served.requests[2].arrival.ns() == served.requests[0].last_token.ns() + 1000);
+  CHECK(served.end >= served.requests[2].last_token);
+}
+
 // Law: with no think time, from the start to the last arrival exactly C requests are in flight.
 TEST_CASE("a shared queue keeps the concurrency to the end of its requests") {
   Scenario s = two_users({}, 1);
