@@ -61,6 +61,8 @@ std::optional<Point> point_of(const CsvRows& csv, std::size_t i) {
   c.requests = equal_requests(batch, length, length);
   c.max_num_seqs = 256;
   c.max_num_batched_tokens = 8192;
+  c.overrides = {"pools.p.max_model_len=4096"};  // a serial engine's prompt must fit in one step
+  if (csv.text(i, "Hardware") == "Habana Gaudi2") c.overrides.push_back("pools.p.dtype=bf16");
   p.latency_s = csv.number(i, "Latency");
   p.key = fmt::format("{}|{}|{}|{}|{}|{}", csv.text(i, "Hardware"), c.tensor_parallel,
                       csv.text(i, "Framework"), csv.text(i, "Model"), length, batch);
