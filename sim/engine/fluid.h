@@ -1,8 +1,11 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "sim/core/fine_time.h"
@@ -17,9 +20,12 @@ struct FluidDemand {
 
 /// What starts: `work` >= 0 units at a rate x <= `bound`, each unit needing `demands` (a resource
 /// named twice counts twice; none: the rate is the bound, or the work takes no time).
-/// `level` > 0 says what is fair: max-min equalises x * level between activities. Bytes for
-/// transfers of `work` 1 (so flows share a link by bytes/s); time-like for kernels (see
-/// design notes in fluid.cpp). `tag` comes back with the completion.
+/// `level` > 0 says what is fair: max-min equalises x * level between activities.
+///   - A transfer: work 1, amounts and level its bytes: flows share a link by bytes/s.
+///   - A kernel or host task with amounts a_r (device-seconds of resources of capacity C_r):
+///     level = BW_dev * max_r(a_r / C_r), its largest demand in units of the memory bandwidth of
+///     its device, so that kernels share a device by time and meet a DMA in bytes/s.
+/// `tag` comes back with the completion.
 struct FluidActivity {
   std::span<const FluidDemand> demands;
   double work = 1.0;
@@ -42,27 +48,48 @@ struct FluidCompletion {
 
 /// What a resource has done so far.
 struct FluidUse {
-  double units = 0.0;      ///< integral of its use: bytes, device-seconds
-  double busy_s = 0.0;     ///< time with any use
-  double saturated_s = 0.0;  ///< time with use = capacity > 0
+  double units = 0.0;        ///< integral of its use: bytes, device-seconds
+  double busy_s = 0.0;       ///< time with any use
+  double saturated_s = 0.0;  ///< time with use = capacity > 0 (to 1e-12 of it)
 };
+
+/// How solves were done: what tests and benchmarks look at, never results.
+struct FluidCounters {
+  std::uint64_t solves = 0;      ///< calls of solve() that found something to do
+  std::uint64_t alone = 0;       ///< activities that share nothing, rated directly
+  std::uint64_t shared = 0;      ///< updates of a lone bottleneck, in constant time
+  std::uint64_t components = 0;  ///< general solves
+  std::uint64_t visited = 0;     ///< activities looked at by general solves
+  std::uint64_t rerated = 0;     ///< of those, whose rate changed
+};
+
+class FluidCore;
 
 /// Activities on shared resources: everything that shares a wire, a memory or a core.
 ///
 ///   sum_i a_ir x_i <= C_r for every resource r,   0 <= x_i <= bound_i,
 ///
 /// with the weighted max-min fair rates: x_i * level_i is raised alike for all until a resource is
-/// used up or a bound is reached. An activity freezes at the first saturated resource it uses.
+/// used up or a bound is reached. An activity freezes at the first saturated resource it uses,
+/// however little of it.
 ///
 /// Usage: start, cancel and changes take effect at now(); solve() once after the changes of an
 /// instant; then next_completion() says when to advance() to. take_completions() yields what ends
 /// at now(), in order of start.
 ///
 /// Corner cases: capacity 0 gives rate 0 (no completion until it changes; stalled() lists them);
-/// work 0 completes at now(); infinite bounds and no demands: completes at now().
+/// work 0 completes at now(); infinite bounds and no demands: completes at now(). Amounts of 0 are
+/// as if not named. Capacities are finite.
+///
 /// Laws: feasible; max-min certificate (every activity is at its bound or uses a saturated resource
 /// on which no activity has a higher level); rates do not depend on the order of starts beyond
 /// rounding; integral of x_i = work_i. Deterministic. No allocation once capacities are reached.
+///
+/// Cost: an activity that shares nothing, and any change where one resource is the only bottleneck
+/// of all that is connected with it, O(log n); otherwise the activities connected with the change
+/// at or above the lowest level that it can move (the waterline), times their demands. How:
+/// fluid_core.h.
+/// Source: progressive filling as in Bertsekas and Gallager, Data Networks, section 6.5.2.
 class FluidSystem {
  public:
   explicit FluidSystem(FineTime start = {});
@@ -82,7 +109,7 @@ class FluidSystem {
   void set_bound(FluidHandle handle, double bound);
   /// Work left at now().
   double remaining(FluidHandle handle) const;
-  /// Rate since the last solve().
+  /// Rate since the last solve(); 0 for what started after it.
   double rate(FluidHandle handle) const;
   std::size_t active() const;
 
@@ -102,6 +129,15 @@ class FluidSystem {
   FluidUse account(std::uint32_t resource) const;
   /// Tags of activities that have work left and rate 0, in order of start.
   void stalled(std::vector<std::uint64_t>& tags) const;
+
+  /// The max-min certificate after a solve(), in O(demands): empty when the rates are feasible and
+  /// every activity is at its bound or at the highest level of a saturated resource, all to
+  /// `tolerance` relative; otherwise what is wrong. Checked after every solve() in debug builds.
+  std::string certificate(double tolerance = 1e-9) const;
+  const FluidCounters& counters() const;
+
+ private:
+  std::unique_ptr<FluidCore> core_;
 };
 
 }  // namespace medley
