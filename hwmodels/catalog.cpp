@@ -185,10 +185,12 @@ std::vector<std::string> search_order(std::vector<std::string> directories) {
     const bool any =
         fs::is_directory(root / "devices", ignored) || fs::is_directory(root / "links", ignored) ||
         fs::is_directory(root / "nodes", ignored) || fs::is_directory(root / "backends", ignored) ||
+        fs::is_directory(root / "topologies", ignored) ||
         fs::is_directory(root / "calibrations", ignored);
     if (!any) {
-      throw InputError(d, "", "is no catalogue directory",
-                       "it should hold devices/, links/, nodes/, backends/ or calibrations/");
+      throw InputError(
+          d, "", "is no catalogue directory",
+          "it should hold devices/, links/, nodes/, backends/, topologies/ or calibrations/");
     }
   }
   std::reverse(directories.begin(), directories.end());
@@ -210,11 +212,13 @@ struct Catalog::Impl {
         links("link", "links", order,
               [this](const std::string& path) { return load_link(path, &priors()); }),
         nodes("node type", "nodes", order, load_node),
-        backends("backend", "backends", order, [this](const std::string& path) {
-          BackendSpec backend = load_backend(path);
-          apply_overlays(backend, path, directories);
-          return backend;
-        }) {
+        backends("backend", "backends", order,
+                 [this](const std::string& path) {
+                   BackendSpec backend = load_backend(path);
+                   apply_overlays(backend, path, directories);
+                   return backend;
+                 }),
+        topologies("topology", "topologies", order, load_topology_entry) {
     check_overlays(order);
   }
 
@@ -238,6 +242,7 @@ struct Catalog::Impl {
   Shelf<LinkSpec> links;
   Shelf<NodeSpec> nodes;
   Shelf<BackendSpec> backends;
+  Shelf<FabricSpec> topologies;
 };
 
 Catalog::Catalog(std::vector<std::string> directories)
@@ -279,6 +284,15 @@ std::vector<const NodeSpec*> Catalog::nodes() const {
 }
 std::vector<const BackendSpec*> Catalog::backends() const {
   return impl_->backends.all();
+}
+const FabricSpec& Catalog::topology(std::string_view name) const {
+  return impl_->topologies.get(name);
+}
+const FabricSpec* Catalog::find_topology(std::string_view name) const {
+  return impl_->topologies.find(name);
+}
+std::vector<const FabricSpec*> Catalog::topologies() const {
+  return impl_->topologies.all();
 }
 const Priors& Catalog::priors() const {
   return impl_->priors();

@@ -10,19 +10,20 @@
 #include "hwmodels/device.h"
 #include "hwmodels/node.h"
 #include "hwmodels/priors.h"
+#include "hwmodels/topology/fabric.h"
 
 namespace medley {
 
-/// Devices, links, node types and backends as data files: the shipped ones plus the user's own
-/// directories (searched first; a user's entry shadows a shipped one of the same name).
+/// Devices, links, node types, backends and topologies as data files: the shipped ones plus the
+/// user's own directories (searched first; a user's entry shadows a shipped one of the same name).
 ///
-/// Layout of a directory: {devices,links,nodes,backends}/<slug of the name>.json, one entry per
-/// file; calibrations/<slug>.json, overlays of fitted numbers (hwmodels/calibration.h) that are
-/// laid over the entry of that name, those of later directories last; and optionally priors.json. A
-/// lookup by name opens that one file; only a lookup by alias, a listing or a miss reads the
-/// others. Entries are kept once read. Names and aliases match by their slugs, so case, blanks and
-/// underscores do not matter. Not thread-safe while loading; runs copy what they need into the
-/// scenario.
+/// Layout of a directory: {devices,links,nodes,backends,topologies}/<slug of the name>.json, one
+/// entry per file; calibrations/<slug>.json, overlays of fitted numbers (hwmodels/calibration.h)
+/// that are laid over the entry of that name, those of later directories last; and optionally
+/// priors.json. A lookup by name opens that one file; only a lookup by alias, a listing or a miss
+/// reads the others. Entries are kept once read. Names and aliases match by their slugs, so case,
+/// blanks and underscores do not matter. Not thread-safe while loading; runs copy what they need
+/// into the scenario.
 class Catalog {
  public:
   /// Of `directories` a later one shadows an earlier one; all shadow the shipped catalogue.
@@ -38,11 +39,14 @@ class Catalog {
   const LinkSpec* find_link(std::string_view name) const;
   const NodeSpec* find_node(std::string_view name) const;
   const BackendSpec* find_backend(std::string_view name) const;
+  const FabricSpec& topology(std::string_view name) const;
+  const FabricSpec* find_topology(std::string_view name) const;
 
   std::vector<const DeviceSpec*> devices() const;  ///< all, by name
   std::vector<const LinkSpec*> links() const;
   std::vector<const NodeSpec*> nodes() const;
   std::vector<const BackendSpec*> backends() const;
+  std::vector<const FabricSpec*> topologies() const;
   const Priors& priors() const;  ///< for `with_assumed`
 
  private:

@@ -48,8 +48,9 @@ struct NodeSpec {
   std::string device;  ///< catalogue name of the accelerator
   int devices = 0;
   FabricKind fabric = FabricKind::kNone;
-  std::string fabric_link;                 ///< catalogue link between devices; per pair when kMesh
-  Sourced<BytesPerSec> fabric_bandwidth;   ///< per device and direction, all links together
+  std::string fabric_link;                ///< catalogue link between devices; per pair when kMesh
+  Sourced<BytesPerSec> fabric_bandwidth;  ///< per device and direction, all links together
+  int domain = 0;  ///< devices that share the fabric across servers (NVL72: 72); 0: the node's own
   std::vector<AllReduceTable> all_reduce;  ///< measured; empty: alpha-beta
   std::string host_link;
   std::string cpu;  ///< catalogue name of the host CPU; may be empty

@@ -73,6 +73,13 @@ void read_fabric(ObjectReader& reader, SourcedReader& sourced, NodeSpec& node) {
   node.fabric = static_cast<FabricKind>(it - fabric_names().begin());
   node.fabric_link = fabric.text_or("link", "");
   node.fabric_bandwidth = sourced.quantity<BytesPerSec>(fabric, "bandwidth");
+  node.domain = static_cast<int>(fabric.integer_or("domain", 0, 0, kMostDevices));
+  if (node.devices > 0 && node.domain % node.devices != 0) {
+    fabric.problem(
+        "domain",
+        fmt::format("{} is no multiple of the node's {} devices", node.domain, node.devices),
+        "devices of whole servers share a fabric");
+  }
   if (node.fabric != FabricKind::kNone && node.fabric_link.empty()) {
     fabric.problem("link", "missing required key", "name a catalogue link");
   }

@@ -127,6 +127,7 @@ ResolvedLink FabricContext::link(const FabricSpec& spec, std::string_view key,
                                  std::string_view fallback) {
   const auto it = spec.links.find(key);
   if (it != spec.links.end() && it->second.given()) return resolve(it->second, spec.file);
+  if (key == "link" && default_link && fallback.empty()) return *default_link;
   LinkUse use;
   use.link = fallback;
   use.pointer = spec.pointer + "/" + std::string(key);

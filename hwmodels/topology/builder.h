@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -69,6 +70,8 @@ struct FabricContext {
   /// Ports from this one on have `wide_link` instead of their structure's (gateways).
   std::uint32_t wide_from = 0xffffffffU;
   ResolvedLink wide_link = {};
+  /// "link" where the structure names none (what is known of the NICs).
+  std::optional<ResolvedLink> default_link = {};
   /// Ports that a name of an explicit list stands for ("h100/3", "h100/3/nic0", "h100/*").
   std::function<std::vector<std::uint32_t>(const std::string&)> find_ports = {};
   std::vector<std::string> port_names = {};  ///< examples, for hints

@@ -46,6 +46,7 @@ FabricContext site_context(const FabricContext& all, const std::string& name, st
                            std::uint32_t last, const ResolvedLink& gateway) {
   FabricContext site{all.catalog, all.topology, all.problems};
   site.plane = all.plane;
+  site.default_link = all.default_link;
   site.prefix = all.prefix + name + "/";
   for (std::uint32_t p = 0; p < all.size(); ++p) {
     if (all.server[p] < first || all.server[p] >= last) continue;

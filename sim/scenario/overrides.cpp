@@ -16,9 +16,9 @@ constexpr const char* kSource = "given in the scenario";
 
 /// Members that are words or counts, not sourced values.
 bool is_plain(const std::string& pointer) {
-  constexpr std::array kPlain = {"/device",      "/devices",   "/fabric",    "/fabric/kind",
-                                 "/fabric/link", "/host_link", "/host/link", "/host/cpu",
-                                 "/host/cpus",   "/all_reduce"};
+  constexpr std::array kPlain = {"/device",      "/devices",       "/fabric",    "/fabric/kind",
+                                 "/fabric/link", "/fabric/domain", "/host_link", "/host/link",
+                                 "/host/cpu",    "/host/cpus",     "/all_reduce"};
   return std::any_of(kPlain.begin(), kPlain.end(), [&](const char* p) { return pointer == p; });
 }
 
@@ -124,6 +124,7 @@ void overlay(DeviceSpec& base, const DeviceSpec& over) {
 void overlay(NodeSpec& base, const NodeSpec& over) {
   base.fabric = over.fabric;
   base.fabric_link = over.fabric_link;
+  if (over.domain > 0) base.domain = over.domain;
   take(base.fabric_bandwidth, over.fabric_bandwidth);
   if (!over.host_link.empty()) base.host_link = over.host_link;
   if (!over.cpu.empty()) base.cpu = over.cpu;
