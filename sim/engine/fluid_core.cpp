@@ -13,7 +13,7 @@ std::uint32_t FluidCore::add_resource(double capacity) {
   resources_.emplace_back().capacity = capacity;
   resources_.back().since = now_;
   hubs_.emplace_back();
-  open_.emplace_back();
+  looks_.emplace_back();
   timers_.add_resource();
   return static_cast<std::uint32_t>(resources_.size() - 1);
 }
@@ -51,7 +51,7 @@ void FluidCore::set_capacity(std::uint32_t r, double capacity) {
 double FluidCore::saturation_level(std::uint32_t r) const {
   double highest = 0.0;
   for (const User& user : resources_[r].users) {
-    const double level = level_[user.activity];
+    const double level = levels_[user.activity].value;
     if (level < kInfinity) highest = std::max(highest, level);
   }
   return highest;
@@ -74,7 +74,7 @@ FluidHandle FluidCore::start(const FluidActivity& activity) {
   self.hub = kNone;
   self.live = true;
   self.count = 0;
-  level_[a] = kInfinity;
+  levels_[a] = Level();
   ++active_;
   if (activity.work > 0.0) place_demands(a, activity.demands);
   if (activity.work == 0.0 || (self.count == 0 && self.bound == kInfinity)) {
@@ -90,7 +90,7 @@ std::uint32_t FluidCore::take_slot() {
   if (free_slot_ == kNone) {
     MEDLEY_CHECK(activities_.size() < kBound - 1, "too many activities");
     activities_.emplace_back();
-    level_.push_back(kInfinity);
+    levels_.emplace_back();
     timers_.add_activity();
     return static_cast<std::uint32_t>(activities_.size() - 1);
   }
@@ -187,7 +187,7 @@ void FluidCore::remove(std::uint32_t a) {
     leave_hub(a);
   } else {
     timers_.erase(a);
-    if (self.count > 0) lower_waterline(level_[a]);
+    if (self.count > 0) lower_waterline(levels_[a].value);
     for (const Element& e : path(self)) {
       touch(e.resource);
       remove_user(e);
@@ -230,10 +230,10 @@ void FluidCore::set_bound(FluidHandle h, double bound) {
     hubs_[self.hub].cap = std::min(hubs_[self.hub].cap, self.cap);
     return;
   }
-  const double level = level_[h.slot];
+  const double level = levels_[h.slot].value;
   if (level < before && level <= self.cap) return;
   lower_waterline(std::min(level, self.cap));
-  if (self.count == 0) fresh_.push_back(h.slot);
+  fresh_.push_back(h.slot);
   for (const Element& e : path(self)) touch(e.resource);
 }
 

@@ -23,14 +23,28 @@ namespace medley {
 ///     A start that would connect it with others, or a level at the ceiling, dissolves the hub: its
 ///     activities go on their own clocks, and a general solve sees whether a new one can be made.
 ///
-/// A general solve takes the component of each touched resource, fills it progressively and gives
-/// new timers to those whose level changed bitwise. Levels below the waterline cannot have changed,
-/// so the component is followed only through activities at or above it. The waterline is the least
-/// of: the level of each activity that left, or whose bound changed; min over its resources of
-/// C_r / K_r and of its bound for each that came; the highest level on a resource whose capacity
-/// rose (if it was saturated), and the new C_r / K_r where it fell. (Applied one by one, none of
-/// these changes moves a level below its own value: no resource on the path of such an activity
-/// saturates below it either before or after.)
+/// A general solve fills progressively, upwards from the waterline, and only what changes. The
+/// state before the solve is the assumption: an activity keeps its level unless shown otherwise. A
+/// resource is looked at when an activity came to it or left it, its capacity changed, or one of
+/// its activities takes another level than assumed. Events, in order of level:
+///   - a looked-at resource r fills up: what it holds is frozen, and what was to rise above it
+///     comes down to it. The level is found from below: (C_r - sum of k l over levels passed) /
+///     (sum of the other k) is a lower bound that only rises; where it has been reached, it is
+///     exact.
+///   - the old level of the activities that r held is reached and r is not yet full: they open,
+///     i.e. may rise, and all their resources are looked at.
+///   - a bound is reached.
+/// By induction everything below the current level is final: a resource that was not looked at
+/// has the same users at the same levels as before, hence fills up where it did. So a change costs
+/// what it really moves: those whose level changes, times their resources, times the users of
+/// those. Levels equal to 1e-14 count as unchanged (this does not accumulate: every level that is
+/// set comes from sums over what is there).
+///
+/// The waterline is a level below which nothing can have changed, so where to start: the least of
+/// the level of each activity that left or whose bound changed; min over its resources of C_r / K_r
+/// and of its bound for each that came; the highest level on a resource whose capacity rose, and
+/// the new C_r / K_r where it fell. (Applied one by one, none of these moves a level below its own
+/// value: no resource of such an activity fills up below it, before or after.)
 ///
 /// Rounding: the capacity left is always C minus the sum of what is frozen, never a running
 /// difference; K_r is kept as a WideSum and summed anew whenever a resource has lost half its
@@ -90,6 +104,12 @@ class FluidCore {
     std::uint8_t size_class = 0;
     bool live = false;
   };
+  enum class Phase : std::uint8_t { kAssumed, kOpen, kFinal };
+  struct Level {
+    double value = kInfinity;       // infinite until its first solve
+    std::uint32_t holder = kNone;   // the resource that stops it, if it is not its bound
+    Phase phase = Phase::kAssumed;  // final or open only within a solve
+  };
   struct Resource {
     double capacity = 0.0;
     WideSum weight;  // sum of its users' k
@@ -101,6 +121,7 @@ class FluidCore {
     std::uint64_t visit = 0;       // the last general solve that saw it
     std::uint32_t most_users = 0;  // since its weight was summed anew
     std::uint32_t stamp = 0;
+    std::uint64_t checked = 0;  // the last lone_bottleneck() that saw it
     bool saturated = false;
     bool touched = false;
     std::vector<User> users;
@@ -121,7 +142,7 @@ class FluidCore {
   FluidTimers timers_;
   FluidCounters counters_;
   std::vector<Activity> activities_;
-  std::vector<double> level_;  // of each activity; infinite until its first solve; < 0 while open
+  std::vector<Level> levels_;  // of activities
   std::vector<Resource> resources_;
   std::vector<Hub> hubs_;  // by resource
   bool needs_solve() const {
@@ -173,56 +194,73 @@ class FluidCore {
   }
 
   // fluid_solve.cpp
+  void prepare();
   bool solve_alone(std::uint32_t r);
-  void solve_component(std::uint32_t r);
-  void collect(std::uint32_t r);
-  void see(std::uint32_t r);
-  std::uint32_t lone_bottleneck() const;
-  void fill();
-  void sum_anew(std::uint32_t r);
-  double fills_at(std::uint32_t r);
-  void saturate(std::uint32_t r);
-  void freeze(std::uint32_t a, double level);
   void apply();
   void settle(Activity& a) const;
   void rerate(std::uint32_t a, double level, bool ordered);
+
+  // fluid_fill.cpp: one general solve.
+  struct Look {               // at a resource
+    std::uint64_t visit = 0;  // the solve it belongs to
+    double event = 0.0;       // level of its next event, or less
+    std::uint32_t open = 0;   // open activities on it
+    bool queued = false;
+    bool assumed = false;  // the event rests on nothing of it being open
+    bool full = false;
+  };
+  struct Sums {
+    double used = 0.0;    // by levels passed
+    double weight = 0.0;  // of the others
+    double rest = 0.0;    // their use at the levels assumed
+    double held = -1.0;   // the level of those that it held so far
+    double fills = 0.0;   // lower bound of where it fills up
+  };
+  struct Change {
+    std::uint32_t activity;
+    double before;
+  };
+  struct Event {
+    double level;
+    std::uint32_t id;  // a resource, or an activity with kBound set
+    bool operator>(const Event& o) const {
+      return level > o.level || (level == o.level && id > o.id);
+    }
+  };
+  static constexpr std::uint32_t kBound = 0x80000000U;
+  void fill();
+  bool looked_at(std::uint32_t r) const { return looks_[r].visit == visit_; }
+  void look(std::uint32_t r);
+  void open(std::uint32_t a);
+  void queue(std::uint32_t r);
+  Sums sum(std::uint32_t r) const;
+  double next_event(std::uint32_t r, Sums& sums);
+  void push(double level, std::uint32_t id);
+  void raise_to(double level);
+  void step(std::uint32_t r);
+  void open_held(std::uint32_t r);
+  void saturate(std::uint32_t r, double level, double held);
+  void freeze(std::uint32_t a, double level, std::uint32_t holder);
+  bool lone_bottleneck(std::uint32_t r);
 
   std::vector<Element> elements_;
   std::vector<std::uint32_t> free_elements_;  // by size class, linked through Element::place
   std::uint32_t free_slot_ = kNone;           // linked through Activity::first
   std::uint64_t sequence_ = 0;
   std::uint64_t solved_sequence_ = 0;  // activities from here on are new
-  std::vector<std::uint32_t> touched_, touched_hubs_, fresh_;
+  std::vector<std::uint32_t> touched_, touched_hubs_;
+  std::vector<std::uint32_t> fresh_;  // activities that may rise: new, or with another bound
   double waterline_ = kInfinity;
   std::uint64_t visit_ = 0;
+  std::uint64_t lone_check_ = 0;
 
-  // One general solve.
-  struct Open {
-    double used = 0.0;    // by what is frozen
-    double weight = 0.0;  // of what is open
-    double summed = 0.0;  // weight when it was last summed
-    std::uint32_t open = 0;
-    bool saturated = false;
-  };
-  struct Seen {
-    std::uint32_t activity;
-    double level;  // before
-  };
-  struct Candidate {
-    double level;
-    std::uint32_t id;  // a resource, or an activity with kBound set
-    bool operator>(const Candidate& o) const {
-      return level > o.level || (level == o.level && id > o.id);
-    }
-  };
-  static constexpr std::uint32_t kBound = 0x80000000U;
-  std::vector<Open> open_;  // by resource
-  std::vector<Seen> seen_activities_;
-  std::vector<std::uint32_t> seen_resources_;
-  std::vector<Candidate> candidates_;
-  double filled_ = 0.0;  // level so far
+  std::vector<Look> looks_;  // by resource
+  std::vector<Event> events_;
+  std::vector<Change> changes_;
+  std::vector<std::uint32_t> looked_, general_, lone_;
+  double filled_ = 0.0;  // the level so far
+  double passed_ = 0.0;  // just below: what is lower is final
   std::size_t open_activities_ = 0;
-  bool barrier_ = false;  // something below the waterline was met
   std::vector<std::pair<std::uint64_t, std::uint64_t>> done_;  // sequence, tag
 };
 

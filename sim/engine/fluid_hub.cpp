@@ -122,26 +122,25 @@ void FluidCore::tighten(std::uint32_t h) {
   }
 }
 
-// Of the component just collected.
+// Of a resource just found to be a lone bottleneck.
 void FluidCore::make_hub(std::uint32_t h) {
   Hub& hub = hubs_[h];
   hub.virtual_time = WideSum();
   hub.since = now_;
   hub.level = 0.0;
-  for (const std::uint32_t r : seen_resources_) {
-    if (r != h) bring_under_hub(r, h);
-  }
-  resources_[h].hub = h;
-  for (const Seen& seen : seen_activities_) {
-    Activity& a = activities_[seen.activity];
+  for (const User& user : resources_[h].users) {
+    Activity& a = activities_[user.activity];
+    for (const Element& e : path(a)) {
+      if (e.resource != h) bring_under_hub(e.resource, h);
+    }
     settle(a);
-    timers_.erase(seen.activity);
-    level_[seen.activity] = kInfinity;
+    timers_.erase(user.activity);
     a.hub = h;
     a.end = WideSum(a.left * a.level);
     hub.heap.emplace_back();
-    hub_up(hub, hub.heap.size() - 1, {a.end, seen.activity});
+    hub_up(hub, hub.heap.size() - 1, {a.end, user.activity});
   }
+  resources_[h].hub = h;
   tighten(h);
   MEDLEY_CHECK(update_hub(h), "not a lone bottleneck");
 }
@@ -156,6 +155,8 @@ void FluidCore::dissolve_hub(std::uint32_t h) {
     self.rate = rate({a, self.generation});
     self.since = now_;
     self.hub = kNone;
+    levels_[a] = Level();
+    fresh_.push_back(a);
     for (const Element& e : path(self)) {
       Resource& r = resources_[e.resource];
       if (r.hub == kNone) continue;
