@@ -13,6 +13,9 @@ namespace medley {
 /// slower of the two (asynchronous scheduling).
 enum class HostMode { kSerial, kOverlapped };
 
+/// Which tensor-parallel sizes of a prefill and a decode replica an engine can pair.
+enum class KvTransferSupport { kNone, kEqual, kDecodeMultiple, kAny };
+
 /// A serving engine apart from the hardware it runs on.
 ///   issue = host_per_kernel * kernels of a step that no captured graph replays, else 0
 ///   host  = host_per_step + host_per_sequence * sequences in the step
@@ -47,6 +50,7 @@ struct BackendSpec {
   int max_num_batched_tokens = 8192;
   bool chunked_prefill = true;
   bool prefix_caching = true;
+  KvTransferSupport kv_transfer = KvTransferSupport::kAny;
   std::vector<DType> weight_dtypes;  ///< operator coverage: formats it has kernels for
   std::vector<DType> kv_dtypes;
   std::vector<std::string> device_kinds;  ///< "gpu", "cpu", ...: where it runs

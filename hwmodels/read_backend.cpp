@@ -86,6 +86,12 @@ BackendSpec read_backend(ObjectReader& reader, Problems& problems) {
   kernels.finish();
   memory.finish();
   read_limits(reader, backend);
+  const std::string transfer =
+      reader.choice_or("kv_transfer", {"none", "equal", "decode_multiple", "any"}, "none");
+  backend.kv_transfer = transfer == "any"               ? KvTransferSupport::kAny
+                        : transfer == "decode_multiple" ? KvTransferSupport::kDecodeMultiple
+                        : transfer == "equal"           ? KvTransferSupport::kEqual
+                                                        : KvTransferSupport::kNone;
   backend.weight_dtypes = read_dtypes(reader, "weight_dtypes");
   backend.kv_dtypes = read_dtypes(reader, "kv_dtypes");
   backend.device_kinds = reader.texts_or_empty("device_kinds");

@@ -95,6 +95,13 @@ RequestTimes Analysis::times(std::size_t request) const {
   }
   if (begun) {
     t.prefill = (r.first_token - r.scheduled).value();
+    t.kv_transfer = t.decode_queue = 0.0;
+    if (!result().handoffs.empty() && handed_over(result().handoffs[request])) {
+      const HandoffRecord& h = result().handoffs[request];
+      t.prefill = (h.prefilled - r.scheduled).value();
+      t.kv_transfer = (h.arrived - h.prefilled).value();
+      t.decode_queue = h.joined > SimTime() ? (h.joined - h.arrived).value() : kBlank;
+    }
     t.ttft = (r.first_token - r.arrival).value();
   }
   if (finished) {
@@ -135,12 +142,18 @@ double Analysis::energy_j(std::size_t request) const {
   return account_.pools()[r.pool].dynamic_known ? r.energy_j : kBlank;
 }
 
-namespace {
-double cost_weight(const Request& request, const RequestRecord& record, bool power_known) {
-  if (power_known) return record.energy_j;
-  return static_cast<double>(request.input_tokens - record.cached_tokens) + record.output_tokens;
+double Analysis::weight_in(std::size_t i, std::size_t pool) const {
+  const Request& request = scenario().trace.requests[i];
+  const RequestRecord& r = result().requests[i];
+  const bool known = account_.pools()[pool].dynamic_known;
+  const HandoffRecord* h = result().handoffs.empty() ? nullptr : &result().handoffs[i];
+  const bool split = h && h->prefill_pool != 0xffff && h->prefill_pool != r.pool;
+  const double prompt = request.input_tokens - r.cached_tokens;
+  if (split && pool == h->prefill_pool) return known ? h->prefill_energy_j : prompt;
+  if (pool != r.pool) return 0.0;
+  const double elsewhere = split ? h->prefill_energy_j : 0.0;
+  return known ? r.energy_j - elsewhere : (split ? 0.0 : prompt) + r.output_tokens;
 }
-}  // namespace
 
 void Analysis::price_requests() {
   const std::size_t pools = scenario().pools.size();
@@ -152,18 +165,28 @@ void Analysis::price_requests() {
   for (std::size_t i = 0; i < result().requests.size(); ++i) {
     const RequestRecord& r = result().requests[i];
     if (r.pool >= pools) continue;
-    pool_weight_[r.pool] +=
-        cost_weight(scenario().trace.requests[i], r, account_.pools()[r.pool].dynamic_known);
+    pool_weight_[r.pool] += weight_in(i, r.pool);
+    const std::size_t other = prefill_pool(i);
+    if (other < pools) pool_weight_[other] += weight_in(i, other);
   }
+}
+
+/// The pool that prefilled it for another; pools.size() or more: none.
+std::size_t Analysis::prefill_pool(std::size_t request) const {
+  if (result().handoffs.empty()) return 0xffff;
+  const std::size_t p = result().handoffs[request].prefill_pool;
+  return p == result().requests[request].pool ? 0xffff : p;
 }
 
 double Analysis::cost_usd(std::size_t request) const {
   const RequestRecord& r = result().requests[request];
   if (r.pool >= pool_cost_.size()) return 0.0;
-  if (!(pool_weight_[r.pool] > 0.0)) return kBlank;
-  const double weight =
-      cost_weight(scenario().trace.requests[request], r, account_.pools()[r.pool].dynamic_known);
-  return pool_cost_[r.pool] * (weight / pool_weight_[r.pool]);
+  const auto part = [&](std::size_t pool) {
+    if (!(pool_weight_[pool] > 0.0)) return kBlank;
+    return pool_cost_[pool] * (weight_in(request, pool) / pool_weight_[pool]);
+  };
+  const std::size_t other = prefill_pool(request);
+  return other < pool_cost_.size() ? part(r.pool) + part(other) : part(r.pool);
 }
 
 void Analysis::summarize() {

@@ -51,7 +51,9 @@ enum class SloVerdict : std::uint8_t { kNone, kMet, kMissed, kUnknown };
 /// Times of one request in seconds, NaN where undefined.
 struct RequestTimes {
   double queue = kBlank;    ///< scheduled - arrival
-  double prefill = kBlank;  ///< first token - scheduled
+  double prefill = kBlank;  ///< prompt computed - scheduled
+  double kv_transfer = kBlank;   ///< KV at the decode replica - prompt computed; 0: one replica
+  double decode_queue = kBlank;  ///< joined a batch there - KV there; 0: one replica
   double ttft = kBlank;     ///< first token - arrival
   double tpot = kBlank;     ///< (last - first) / (out - 1); undefined for one output token
   double e2e = kBlank;      ///< last token - arrival
@@ -77,6 +79,8 @@ class Analysis {
   const SloSpec* slo_of(std::size_t request) const;  ///< its class's objectives, or nullptr
   /// Attributed energy; NaN where the pool's power is unknown.
   double energy_j(std::size_t request) const;
+  /// What a request had of `pool`: its energy there [J] (tokens where power is unknown).
+  double weight_in(std::size_t request, std::size_t pool) const;
   /// The request's part of its pool's hardware cost of the whole run, idle time included: in
   /// proportion to attributed energy, or to tokens where power is unknown.
   double cost_usd(std::size_t request) const;
@@ -98,6 +102,7 @@ class Analysis {
   void find_measured();
   void find_trust();
   void price_requests();
+  std::size_t prefill_pool(std::size_t request) const;
   void summarize();
 
   FleetAccount account_;

@@ -326,8 +326,13 @@ void check_conservation(const Scenario& scenario, const RunResult& result) {
   MEDLEY_CHECK(result.requests.size() == scenario.trace.requests.size(),
                "INV-1: one record per request of the trace");
   std::vector<double> by_pool(scenario.pools.size(), 0.0);
-  for (const RequestRecord& r : result.requests) {
-    if (r.pool < by_pool.size()) by_pool[r.pool] += r.energy_j;
+  for (std::size_t i = 0; i < result.requests.size(); ++i) {
+    const RequestRecord& r = result.requests[i];
+    if (r.pool >= by_pool.size()) continue;
+    by_pool[r.pool] += r.energy_j;
+    if (result.handoffs.empty() || result.handoffs[i].prefill_pool >= by_pool.size()) continue;
+    by_pool[r.pool] -= result.handoffs[i].prefill_energy_j;
+    by_pool[result.handoffs[i].prefill_pool] += result.handoffs[i].prefill_energy_j;
   }
   std::vector<double> attributed(scenario.pools.size(), 0.0);
   const double seconds = result.end.seconds().value();

@@ -63,18 +63,24 @@ void write_row(TableFile& out, const Analysis& a, std::size_t i) {
   }
   out.seconds(r.arrival.ns());
   duration(out, t.queue, r.arrival, r.scheduled);
-  duration(out, t.prefill, r.scheduled, r.first_token);
-  if (std::isnan(t.ttft)) {
-    out.blank();
-  } else {
-    out.integer(0);
-  }
+  const HandoffRecord* h =
+      a.result().handoffs.empty() || !handed_over(a.result().handoffs[i]) ? nullptr
+                                                                          : &a.result().handoffs[i];
+  duration(out, t.prefill, r.scheduled, h ? h->prefilled : r.first_token);
+  duration(out, t.kv_transfer, h ? h->prefilled : SimTime(), h ? h->arrived : SimTime());
   duration(out, t.ttft, r.arrival, r.first_token);
   out.number(t.tpot);
   duration(out, t.e2e, r.arrival, r.last_token);
   out.integer(q.input_tokens).integer(r.cached_tokens).integer(r.output_tokens);
   out.integer(r.preemptions).text(to_string(r.status)).text(slo_text(a.slo(i)));
   out.number(a.energy_j(i)).number(a.cost_usd(i));
+  if (h) {
+    out.text(a.scenario().pools[h->prefill_pool].name).integer(h->prefill_replica);
+    out.number(h->bytes);
+    duration(out, t.decode_queue, h->arrived, h->joined);
+  } else {
+    out.blank().blank().blank().blank();
+  }
   out.end_row();
 }
 }  // namespace

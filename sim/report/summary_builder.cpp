@@ -54,6 +54,8 @@ std::vector<ScopeSummary> SummaryBuilder::build() {
   add_distribution("e2el", "s", [this](std::size_t i) { return a_.times(i).e2e; });
   add_distribution("queue", "s", [this](std::size_t i) { return a_.times(i).queue; });
   add_distribution("prefill", "s", [this](std::size_t i) { return a_.times(i).prefill; });
+  add_distribution("kv_transfer", "s", [this](std::size_t i) { return a_.times(i).kv_transfer; });
+  add_distribution("decode_queue", "s", [this](std::size_t i) { return a_.times(i).decode_queue; });
   const auto finished = [this](std::size_t i) {
     return result_.requests[i].status == RequestStatus::kFinished;
   };

@@ -27,10 +27,18 @@ void Fleet::on_event(const Event& event) {
       units_[r].replica->complete(static_cast<int>(event.body.payload), event.time);
       mark(r);
       if (held_ > 0) pull(r);
+      if (units_[r].role == PoolRole::kDecode) pair_waiting(units_[r].pool);
       break;
     }
+    case kJoin:
+      join(event.body.entity, static_cast<std::uint32_t>(event.body.payload), SimTime());
+      break;
+    case kNetwork:
+      transport_->on_event();
+      break;
     case kBegin:
       begin_marked();
+      if (transport_) transport_->settle();
       return;
     case kStageFree:
       mark(event.body.entity);
@@ -39,10 +47,14 @@ void Fleet::on_event(const Event& event) {
       sample();
       break;
   }
-  if (marked_.empty()) return;
+  if (marked_.empty()) {
+    if (transport_) transport_->settle();
+    return;
+  }
   // Steps begin when everything of the instant has happened: now, or in an event behind the others.
   if (engine_.next_time() > engine_.now()) {
     begin_marked();
+    if (transport_) transport_->settle();
   } else if (!engine_.pending(begin_)) {
     begin_ = engine_.schedule(engine_.now(), EventClass::kSchedule, 0, kBegin);
   }
@@ -101,6 +113,22 @@ PublicRequest Fleet::public_view(std::uint32_t request) const {
   return view;
 }
 
+/// Whether the replica could ever run it; one that prefills only needs a decode replica that could.
+Replica::Verdict Fleet::judge_at(std::uint32_t unit, const Request& r) const {
+  if (units_[unit].role != PoolRole::kPrefill) {
+    return units_[unit].replica->judge(r.input_tokens, r.output_tokens);
+  }
+  const Replica::Verdict own = units_[unit].replica->judge(r.input_tokens, 1);
+  if (own != Replica::Verdict::kAccepted) return own;
+  Replica::Verdict best = Replica::Verdict::kTooLong;
+  for (const std::uint32_t d : decode_candidates_[r.model]) {
+    const Replica::Verdict v = units_[d].replica->judge(r.input_tokens, r.output_tokens);
+    if (v == Replica::Verdict::kAccepted) return v;
+    if (v == Replica::Verdict::kNeverFits) best = v;
+  }
+  return best;
+}
+
 void Fleet::arrive(std::uint32_t request) {
   const Request& r = trace_.requests[request];
   result_.requests[request].arrival = engine_.now();
@@ -111,11 +139,10 @@ void Fleet::arrive(std::uint32_t request) {
   std::size_t accepting = 0;
   bool too_long = false;
   for (const std::uint16_t p : pools_of_model_[r.model]) {
-    const Replica& any =
-        *units_[*std::find_if(candidates->begin(), candidates->end(), [&](std::uint32_t c) {
-           return units_[c].pool == p;
-         })].replica;
-    const Replica::Verdict verdict = any.judge(r.input_tokens, r.output_tokens);
+    const Replica::Verdict verdict =
+        judge_at(*std::find_if(candidates->begin(), candidates->end(),
+                               [&](std::uint32_t c) { return units_[c].pool == p; }),
+                 r);
     accepting += verdict == Replica::Verdict::kAccepted ? 1 : 0;
     too_long = too_long || verdict == Replica::Verdict::kTooLong;
   }
@@ -126,10 +153,7 @@ void Fleet::arrive(std::uint32_t request) {
   if (accepting < pools_of_model_[r.model].size()) {
     filtered_.clear();
     for (const std::uint32_t c : *candidates) {
-      if (units_[c].replica->judge(r.input_tokens, r.output_tokens) ==
-          Replica::Verdict::kAccepted) {
-        filtered_.push_back(c);
-      }
+      if (judge_at(c, r) == Replica::Verdict::kAccepted) filtered_.push_back(c);
     }
     candidates = &filtered_;
   }
@@ -158,11 +182,15 @@ void Fleet::dispatch(std::uint32_t request, std::uint32_t replica) {
   RequestRecord& record = result_.requests[request];
   record.pool = unit.pool;
   record.replica = result_.replicas[replica].replica;
+  if (unit.role == PoolRole::kPrefill) {
+    result_.handoffs[request].prefill_pool = unit.pool;
+    result_.handoffs[request].prefill_replica = record.replica;
+  }
   const double expected = expected_[r.slo_class].mean();
   expected_at_dispatch_[request] = static_cast<float>(expected);
   unit.requests += 1.0;
-  unit.tokens +=
-      static_cast<double>(r.input_tokens) + static_cast<double>(expected_at_dispatch_[request]);
+  unit.tokens += static_cast<double>(r.input_tokens);
+  if (unit.role == PoolRole::kUnified) unit.tokens += expected_at_dispatch_[request];
   unit.prompt_tokens += r.input_tokens;
   load_changed(replica);
   if (unit.replica->enqueue(request, engine_.now())) {
@@ -186,7 +214,7 @@ void Fleet::pull(std::uint32_t replica) {
       const auto& pools = pools_of_model_[m];
       if (std::find(pools.begin(), pools.end(), unit.pool) == pools.end() ||
           !unit.replica->has_room(r.input_tokens) ||
-          unit.replica->judge(r.input_tokens, r.output_tokens) != Replica::Verdict::kAccepted) {
+          judge_at(replica, r) != Replica::Verdict::kAccepted) {
         break;
       }
       central_[m].pop_front();
@@ -266,6 +294,10 @@ void Fleet::count_ended() {
 // ---- what replicas say ----
 
 void Fleet::on_scheduled(std::uint32_t request, SimTime now, std::int32_t cached_tokens) {
+  if (units_[acting_].role == PoolRole::kDecode) {
+    result_.handoffs[request].joined = now;
+    return;
+  }
   RequestRecord& record = result_.requests[request];
   record.scheduled = now;
   record.cached_tokens = cached_tokens;
@@ -274,6 +306,7 @@ void Fleet::on_scheduled(std::uint32_t request, SimTime now, std::int32_t cached
 void Fleet::on_first_token(std::uint32_t request, SimTime now) {
   Unit& unit = units_[acting_];
   result_.requests[request].first_token = SimTime::after(now, unit.front_end);
+  if (unit.role != PoolRole::kUnified) return;
   unit.tokens -= trace_.requests[request].input_tokens;
   unit.prompt_tokens -= trace_.requests[request].input_tokens;
   load_changed(acting_);
@@ -285,11 +318,17 @@ void Fleet::on_finished(std::uint32_t request, SimTime now, double energy_j) {
   record.last_token = SimTime::after(now, units_[acting_].front_end);
   record.output_tokens = r.output_tokens;
   record.status = RequestStatus::kFinished;
-  record.energy_j = energy_j;
+  record.energy_j += energy_j;
   ++result_.finished;
   Unit& unit = units_[acting_];
   unit.requests -= 1.0;
-  unit.tokens -= expected_at_dispatch_[request];
+  if (unit.role == PoolRole::kPrefill) {  // one output token: nothing to hand over
+    unit.tokens -= r.input_tokens;
+    unit.prompt_tokens -= r.input_tokens;
+    if (HandoffState* h = handoff_of(request)) drop_handoff(*h);
+  } else {
+    unit.tokens -= expected_at_dispatch_[request];
+  }
   if (unit.requests == 0.0) unit.tokens = unit.prompt_tokens = 0.0;  // no residue of rounding
   load_changed(acting_);
   expected_[r.slo_class].sum += r.output_tokens;
@@ -300,6 +339,9 @@ void Fleet::on_finished(std::uint32_t request, SimTime now, double energy_j) {
 
 void Fleet::on_preempted(std::uint32_t request) {
   ++result_.requests[request].preemptions;
+  if (units_[acting_].role == PoolRole::kPrefill) {
+    if (HandoffState* h = handoff_of(request)) drop_handoff(*h);
+  }
 }
 
 RouterView::Slo Fleet::slo(std::uint16_t slo_class) const {

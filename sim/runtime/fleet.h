@@ -5,9 +5,11 @@
 #include <vector>
 
 #include "sim/engine/engine.h"
+#include "sim/runtime/handoff.h"
 #include "sim/runtime/meter.h"
 #include "sim/runtime/shared_loops.h"
 #include "sim/runtime/simulation.h"
+#include "sim/runtime/transport.h"
 
 namespace medley {
 
@@ -20,17 +22,22 @@ inline double watts_or_zero(const std::optional<Watts>& w) {
 /// Events: a request's arrival, the end of a replica's step or run (completion), a pipeline's first
 /// stage becoming free (schedule), a sample. Steps begin only once everything of the instant has
 /// happened, in order of replica, so simultaneous events cannot race.
-class Fleet final : private ReplicaListener, private RouterView, private ArrivalSource {
+class Fleet final : private ReplicaListener,
+                    private RouterView,
+                    private ArrivalSource,
+                    private Transport::Listener {
  public:
   Fleet(const Catalog& catalog, const Scenario& scenario, const RunHooks& hooks);
   RunResult run();
 
  private:
-  enum Kind : std::uint32_t { kArrive = 1, kStepEnd, kStageFree, kTakeSample, kBegin };
+  enum Kind : std::uint32_t { kArrive = 1, kStepEnd, kStageFree, kTakeSample, kBegin, kNetwork, kJoin };
   struct Unit {  ///< one replica and what the router knows of it
     std::unique_ptr<Replica> replica;
     std::unique_ptr<ReplicaMeter> meter;
     std::uint16_t pool = 0;
+    PoolRole role = PoolRole::kUnified;
+    DevicePlace place;  ///< of its first device
     Seconds front_end;  ///< between the engine's last step and the client (request_overhead)
     double requests = 0.0;
     double tokens = 0.0;
@@ -50,6 +57,8 @@ class Fleet final : private ReplicaListener, private RouterView, private Arrival
   void build_pools(const Catalog& catalog);
   void build_replicas();
   PoolProfile profile_pool(std::size_t pool) const;
+  std::unique_ptr<Router> make_router(const RoutingPolicy& policy, const char* pointer,
+                                      const std::vector<std::vector<std::uint32_t>>& groups) const;
 
   // events
   void on_event(const Event& event);
@@ -66,7 +75,28 @@ class Fleet final : private ReplicaListener, private RouterView, private Arrival
   void take_sample();
   void count_ended();
   PublicRequest public_view(std::uint32_t request) const;
-  void load_changed(std::uint32_t replica) { router_->load_changed(replica, *this); }
+  Replica::Verdict judge_at(std::uint32_t unit, const Request& r) const;
+  void load_changed(std::uint32_t replica) {
+    router_->load_changed(replica, *this);
+    if (pairing_) pairing_->load_changed(replica, *this);
+  }
+
+  // fleet_handoff.cpp: from prefill to decode replicas
+  void build_handoff(const Catalog& catalog);
+  std::uint32_t open_handoff(std::uint32_t request);
+  HandoffState* handoff_of(std::uint32_t request);
+  bool pair(HandoffState& h);
+  void pair_waiting(std::uint16_t pool);
+  void send(HandoffState& h, std::int64_t upto, double pace_s, bool last);
+  void release_pace(HandoffState& h);
+  void deliver(HandoffState& h);
+  void drop_handoff(HandoffState& h);
+  void join(std::uint32_t unit, std::uint32_t slot, SimTime last_token);
+  void close_handoff(HandoffState& h);
+  void on_arrived(std::uint64_t tag) override;
+  void on_chunk(std::uint32_t request, std::int64_t prior, std::int64_t tokens, SimTime start,
+                SimTime end) override;
+  void on_prefilled(std::uint32_t request, std::uint32_t slot, SimTime now) override;
 
   // ArrivalSource
   SimTime next_time() override;
@@ -112,6 +142,16 @@ class Fleet final : private ReplicaListener, private RouterView, private Arrival
   std::vector<std::uint32_t> first_unit_;  ///< by pool
   std::vector<std::uint32_t> filtered_;
   std::unique_ptr<Router> router_;
+  std::unique_ptr<Transport> transport_;  ///< where something moves between replicas
+  std::unique_ptr<Router> pairing_;
+  std::vector<std::vector<std::uint32_t>> decode_candidates_;  ///< by trace model
+  std::vector<std::uint32_t> with_room_;
+  std::vector<HandoffState> handoffs_;
+  std::vector<std::uint32_t> spare_handoffs_;
+  std::vector<std::uint32_t> handoff_of_request_;  ///< kNone: none open
+  std::vector<std::deque<std::uint32_t>>
+      unpaired_;                               ///< handoffs without a decode replica, by model
+  std::vector<std::vector<KvPath>> kv_paths_;  ///< prefill pool * pools + decode pool
   Rng rng_;
   std::vector<std::deque<std::uint32_t>> central_;  ///< held requests, by model
   std::size_t held_ = 0;                            ///< requests in `central_`

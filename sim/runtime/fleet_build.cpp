@@ -31,17 +31,8 @@ Fleet::Fleet(const Catalog& catalog, const Scenario& scenario, const RunHooks& h
       sample_every_(scenario.report.interval) {
   build_pools(catalog);
   build_replicas();
-  const RoutingPolicy& policy = scenario.routing;
-  const auto* entry = routing_registry().find(policy.name);
-  if (entry == nullptr) {
-    throw InputError(scenario.file, "/routing/policy",
-                     "unknown routing policy \"" + policy.name + "\"",
-                     suggest(policy.name, routing_registry().names()));
-  }
-  std::map<std::string, double> params;
-  for (const ParamInfo& p : entry->params) params[p.name] = p.fallback;
-  for (const auto& [name, value] : policy.params) params[name] = value;
-  router_ = entry->make({units_.size(), &candidates_, &params});
+  router_ = make_router(scenario.routing, "/routing/policy", candidates_);
+  build_handoff(catalog);
 
   central_.resize(trace_.models.size());
   expected_.resize(trace_.classes.size());
@@ -61,6 +52,20 @@ Fleet::Fleet(const Catalog& catalog, const Scenario& scenario, const RunHooks& h
   engine_.bind<&Fleet::on_event>(*this);
   engine_.add_source(*this);
   engine_.reserve(units_.size() * 2 + 64);
+}
+
+std::unique_ptr<Router> Fleet::make_router(
+    const RoutingPolicy& policy, const char* pointer,
+    const std::vector<std::vector<std::uint32_t>>& groups) const {
+  const auto* entry = routing_registry().find(policy.name);
+  if (entry == nullptr) {
+    throw InputError(scenario_.file, pointer, "unknown routing policy \"" + policy.name + "\"",
+                     suggest(policy.name, routing_registry().names()));
+  }
+  std::map<std::string, double> params;
+  for (const ParamInfo& p : entry->params) params[p.name] = p.fallback;
+  for (const auto& [name, value] : policy.params) params[name] = value;
+  return entry->make({units_.size(), &groups, &params});
 }
 
 void Fleet::build_pools(const Catalog& catalog) {
@@ -97,6 +102,7 @@ void Fleet::build_replicas() {
     config.max_model_len = pool.max_model_len;
     config.lanes = pool.pipeline_parallel;
     config.fast_forward = scenario_.fast_forward;
+    if (pool.role == PoolRole::kPrefill) config.handoff = scenario_.kv_transfer.first_token;
     config.floor_w = watts_or_zero(power.active_floor) * power.devices;
     for (int i = 0; i < pool.replicas; ++i, ++next) {
       ReplicaRecord& record = result_.replicas[next];
@@ -107,6 +113,8 @@ void Fleet::build_replicas() {
       record.blocks = config.blocks;
       Unit& unit = units_[next];
       unit.pool = static_cast<std::uint16_t>(p);
+      unit.role = pool.role;
+      unit.place = {static_cast<std::uint32_t>(pool.node_group), record.node, record.first_device};
       unit.meter = std::make_unique<ReplicaMeter>(
           config.floor_w, watts_or_zero(power.context_idle) * power.devices, config.lanes, bin,
           record, result_.pools[p].itl, scenario_.report.chrome_trace ? &result_.spans : nullptr);
@@ -124,6 +132,7 @@ void Fleet::build_replicas() {
   for (std::size_t m = 0; m < trace_.models.size(); ++m) {
     for (std::size_t p = 0; p < scenario_.pools.size(); ++p) {
       if (scenario_.pools[p].model_name != trace_.models[m]) continue;
+      if (scenario_.pools[p].role == PoolRole::kDecode) continue;
       pools_of_model_[m].push_back(static_cast<std::uint16_t>(p));
       candidates_[m].insert(candidates_[m].end(), replicas_of_pool[p].begin(),
                             replicas_of_pool[p].end());

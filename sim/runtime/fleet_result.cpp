@@ -64,7 +64,9 @@ void Fleet::settle_unfinished() {
     units_[r].replica->settle(energies);
     units_[r].replica->progress(result_.end, tokens);
     for (const auto& [request, energy] : energies) {
-      result_.requests[request].energy_j = energy;
+      result_.requests[request].energy_j += energy;
+      if (units_[r].role == PoolRole::kPrefill)
+        result_.handoffs[request].prefill_energy_j += energy;
       result_.replicas[r].attributed_j += energy;
     }
     for (const auto& [request, count] : tokens) result_.requests[request].output_tokens = count;

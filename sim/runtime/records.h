@@ -36,6 +36,19 @@ struct RequestRecord {
   double energy_j = 0.0;  ///< attributed; NaN where power is unknown
 };
 
+/// The way of a request from its prefill to its decode replica; index i belongs to request i.
+/// RequestRecord::pool and replica are then those that decode.
+struct HandoffRecord {
+  std::uint16_t prefill_pool = 0xffff;  ///< 0xffff: served by one replica
+  std::uint32_t prefill_replica = 0;
+  SimTime prefilled;  ///< prompt computed
+  SimTime paired;     ///< blocks taken at the decode replica
+  SimTime arrived;    ///< all KV there
+  SimTime joined;     ///< first scheduled there
+  double bytes = 0.0;
+  double prefill_energy_j = 0.0;  ///< part of RequestRecord::energy_j
+};
+
 /// One replica over the whole run.
 struct ReplicaRecord {
   std::uint16_t pool = 0;
@@ -103,8 +116,14 @@ struct PoolRecord {
   double backlog_slope = 0.0;  ///< waiting requests per second over the window
 };
 
+/// Whether prefill and decode of a request ran on different replicas.
+inline bool handed_over(const HandoffRecord& h) {
+  return h.arrived > SimTime();
+}
+
 struct RunResult {
   std::vector<RequestRecord> requests;
+  std::vector<HandoffRecord> handoffs;  ///< empty unless some pool has a role
   std::vector<ReplicaRecord> replicas;  ///< pool by pool
   std::vector<PoolRecord> pools;
   std::vector<PoolSample> samples;

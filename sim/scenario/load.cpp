@@ -114,9 +114,10 @@ class Loader {
                               s.assume_missing, s.warnings, assumed_};
     if (!root.has("cluster")) root.problem("cluster", "missing required key");
     ResolvingReader cluster = root.object_or_empty("cluster");
-    if (root.has("cluster")) s.nodes = read_cluster(cluster, context);
+    if (root.has("cluster")) s.nodes = read_cluster(cluster, context, s.fabric);
     s.pools = read_pools(root, s.nodes, context);
     s.routing = read_routing(root);
+    s.kv_transfer = read_kv_transfer(root, s.pools);
     s.slo = read_slo(root);
     s.price = read_price(root);
     s.measure = read_measure(root);

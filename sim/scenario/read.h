@@ -22,8 +22,10 @@ struct ReadContext {
   std::map<std::string, std::vector<std::string>>& assumed;  ///< node group -> fields, sorted
 };
 
-/// {"nodes": {name: {"type" | inline node, "count", "power_limit", "overrides"}}}
-std::vector<NodeGroup> read_cluster(ResolvingReader& cluster, const ReadContext& context);
+/// {"nodes": {name: {"type" | inline node, "count", "power_limit", "overrides"}}, "fabric": how they
+/// are joined (read_cluster_fabric), kept as written in the resolved form}
+std::vector<NodeGroup> read_cluster(ResolvingReader& cluster, const ReadContext& context,
+                                    ClusterFabricSpec& fabric);
 
 /// Catalogue values of a group's device and node ("node." in front) replaced by the scenario's:
 /// {"power": {"context_idle": "60 W"}, "node.price.rent": "20 USD/h"}. A bare value is marked
@@ -49,6 +51,9 @@ Precision read_precision(ResolvingReader& pool, ModelSpec& model, const DeviceSp
                          const BackendSpec& backend, const std::string& group);
 
 RoutingPolicy read_routing(ResolvingReader& root);
+/// "kv_transfer": how prefill pools hand prompts to decode pools. Checks that every model with one
+/// has the other and that the backends can deploy the pair (BackendSpec::kv_transfer).
+KvTransferSpec read_kv_transfer(ResolvingReader& root, const std::vector<PoolSpec>& pools);
 std::map<std::string, SloSpec> read_slo(ResolvingReader& root);
 PriceSpec read_price(ResolvingReader& root);
 MeasureSpec read_measure(ResolvingReader& root);

@@ -102,9 +102,42 @@ NodeGroup read_group(const std::string& name, ResolvingReader& reader, const Rea
   reader.finish();
   return group;
 }
+/// Without comments, "$" keys and nulls.
+nlohmann::json plain_values(const nlohmann::ordered_json& value) {
+  if (!value.is_structured()) return nlohmann::json(value);
+  nlohmann::json out = value.is_array() ? nlohmann::json::array() : nlohmann::json::object();
+  for (const auto& [key, below] : value.items()) {
+    if (value.is_array()) {
+      out.push_back(plain_values(below));
+    } else if (key != "comment" && !key.starts_with('$') && !below.is_null()) {
+      out[key] = plain_values(below);
+    }
+  }
+  return out;
+}
+
+ClusterFabricSpec read_fabric_of(ResolvingReader& cluster, const std::vector<NodeGroup>& groups,
+                                 const ReadContext& context) {
+  const nlohmann::ordered_json* raw = cluster.in().raw("fabric");
+  if (!raw || raw->is_null()) return {};
+  const std::size_t before = cluster.problems().size();
+  ClusterFabricSpec fabric =
+      read_cluster_fabric(*raw, cluster.in().file(), cluster.in().pointer_to("fabric"),
+                          context.catalog, cluster.problems());
+  if (fabric.given()) cluster.out()["fabric"] = plain_values(*raw);
+  if (cluster.problems().size() > before || !fabric.given()) return fabric;
+  std::vector<ClusterGroup> built;
+  for (const NodeGroup& g : groups) {
+    if (g.device.name.empty()) return fabric;  // unknown: told already
+    built.push_back({g.name, &g.type, g.count, &g.device, g.cpu ? &*g.cpu : nullptr});
+  }
+  try_at(cluster, "fabric", [&] { build_cluster(context.catalog, built, fabric); });
+  return fabric;
+}
 }  // namespace
 
-std::vector<NodeGroup> read_cluster(ResolvingReader& cluster, const ReadContext& context) {
+std::vector<NodeGroup> read_cluster(ResolvingReader& cluster, const ReadContext& context,
+                                    ClusterFabricSpec& fabric) {
   std::vector<NodeGroup> groups;
   cluster.each_member("nodes", [&](const std::string& name, ResolvingReader reader) {
     groups.push_back(read_group(name, reader, context));
@@ -114,6 +147,7 @@ std::vector<NodeGroup> read_cluster(ResolvingReader& cluster, const ReadContext&
         "nodes", "the cluster has no nodes",
         "for example {\"h100\": {\"type\": \"...\", \"count\": 1}}; `medley list nodes`");
   }
+  fabric = read_fabric_of(cluster, groups, context);
   cluster.finish();
   return groups;
 }

@@ -270,6 +270,10 @@ PoolSpec read_pool(const std::string& name, ResolvingReader& pool,
   spec.step_model = read_step_model(pool, context.folder);
   read_model_length(pool, spec, context);
   read_batching(pool, spec);
+  const std::string role = pool.choice_or("role", {"unified", "prefill", "decode"}, "unified");
+  spec.role = role == "prefill"  ? PoolRole::kPrefill
+              : role == "decode" ? PoolRole::kDecode
+                                 : PoolRole::kUnified;
   const double utilization = spec.backend.memory_utilization.value.value_or(0.9);
   spec.memory_utilization =
       pool.number_or("gpu_memory_utilization", utilization, Range{Range::positive().min, 1.0});

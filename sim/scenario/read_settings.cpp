@@ -6,7 +6,6 @@
 
 #include "sim/core/csv.h"
 #include "sim/scenario/read.h"
-#include "sim/serving/routing.h"
 
 namespace medley {
 
@@ -54,23 +53,6 @@ void read_carbon(ResolvingReader& price, PriceSpec& spec) {
   price.set("carbon_intensity", number_text(*grams) + " gCO2/kWh");
 }
 }  // namespace
-
-RoutingPolicy read_routing(ResolvingReader& root) {
-  RoutingPolicy policy;
-  ResolvingReader routing = root.object_or_empty("routing");
-  policy.name = routing.text_or("policy", policy.name);
-  const auto* entry = routing_registry().find(policy.name);
-  if (!entry) {
-    routing.problem("policy", fmt::format("unknown routing policy \"{}\"", policy.name),
-                    suggest(policy.name, routing_registry().names()));
-    return policy;
-  }
-  for (const ParamInfo& p : entry->params) {
-    policy.params[p.name] = routing.number_or(p.name, p.fallback, Range{p.min, p.max});
-  }
-  routing.finish();
-  return policy;
-}
 
 std::map<std::string, SloSpec> read_slo(ResolvingReader& root) {
   std::map<std::string, SloSpec> all;

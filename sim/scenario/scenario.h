@@ -9,6 +9,7 @@
 #include "hwmodels/backend.h"
 #include "hwmodels/device.h"
 #include "hwmodels/node.h"
+#include "hwmodels/topology/cluster.h"
 #include "sim/core/sim_time.h"
 #include "sim/core/units.h"
 #include "sim/cost/step_model.h"
@@ -28,6 +29,19 @@ struct NodeGroup {
   int count = 1;
 };
 
+/// Which part of a request a pool runs.
+enum class PoolRole : std::uint8_t { kUnified, kPrefill, kDecode };
+
+/// How prompts' KV moves from prefill to decode pools of a model.
+struct KvTransferSpec {
+  /// When bytes may leave: layer by layer while the prompt is computed, chunk by chunk, or all
+  /// together once it is computed.
+  enum class Overlap : std::uint8_t { kLayer, kChunk, kNone } overlap = Overlap::kLayer;
+  Handoff first_token = Handoff::kDecodeToken;
+  /// Picks the decode replica, among those with room for the prompt's KV.
+  RoutingPolicy pairing{"least_outstanding_tokens", {}};
+};
+
 /// Replicas of one model on one node group: everything resolved.
 struct PoolSpec {
   std::string name;
@@ -36,6 +50,7 @@ struct PoolSpec {
   std::string model_name;  ///< as written; requests name it
   BackendSpec backend;     ///< with the pool's overrides applied
   Precision precision;
+  PoolRole role = PoolRole::kUnified;
   int replicas = 1;
   int tensor_parallel = 1;
   int pipeline_parallel = 1;
@@ -81,8 +96,10 @@ struct Scenario {
   std::string file;
   std::uint64_t seed = 1;
   std::vector<NodeGroup> nodes;
+  ClusterFabricSpec fabric;  ///< how they are joined; empty: see build_cluster
   std::vector<PoolSpec> pools;
   RoutingPolicy routing;
+  KvTransferSpec kv_transfer;
   Trace trace;
   std::map<std::string, SloSpec> slo;  ///< by class; "default" serves classes without their own
   PriceSpec price;

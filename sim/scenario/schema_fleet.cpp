@@ -61,6 +61,8 @@ SchemaSection pools_section() {
        {"pools.<name>.model", "name of a model, or a .json file", "required",
         "`medley list models`; or a Hugging Face config.json"},
        {"pools.<name>.backend", "name of a backend", "vllm-2026", "`medley list backends`"},
+       {"pools.<name>.role", "unified, prefill, decode", "unified",
+        "prefill pools compute prompts and hand their KV to decode pools of the same model"},
        {"pools.<name>.replicas", "integer >= 1", "1", ""},
        {"pools.<name>.data_parallel_size", "integer >= 1", "1", "multiplies replicas"},
        {"pools.<name>.tensor_parallel_size", "integer >= 1", "1", "within one node"},
@@ -127,6 +129,17 @@ SchemaSection engine_section() {
 
 std::vector<SchemaSection> settings_sections() {
   return {
+      {"Prefill and decode apart",
+       "Pools of one model with roles `prefill` and `decode`. The KV of a prompt crosses the "
+       "fabric; blocks for it are taken on the decode side before anything is sent, and kept on "
+       "the prefill side until all of it has arrived, so a full decode pool holds prefill back.",
+       {{"kv_transfer.overlap", "layer, chunk, none", "layer",
+         "send each layer's KV when it is computed, each chunk's, or all after the prompt"},
+        {"kv_transfer.first_token", "decode, prefill", "decode",
+         "which replica makes it; decode: after the transfer and the prefill engine's answer, which "
+         "passes its front end (vLLM); prefill: before the transfer"},
+        {"kv_transfer.pairing.policy", "a routing policy", "least_outstanding_tokens",
+         "picks the decode replica among those with room; its parameters go beside it"}}},
       {"Objectives",
        "By class; `default` serves classes without their own. A request meets its SLO when it "
        "meets "

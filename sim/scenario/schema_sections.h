@@ -10,6 +10,7 @@ namespace medley {
 
 SchemaSection general_section();
 SchemaSection nodes_section();
+SchemaSection fabric_section();
 SchemaSection pools_section();
 SchemaSection engine_section();
 std::vector<SchemaSection> workload_sections();

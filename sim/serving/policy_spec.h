@@ -13,6 +13,13 @@ enum class SchedulerKind : std::uint8_t {
 };
 enum class AdmissionOrder : std::uint8_t { kFcfs, kPriority };
 
+/// Who makes the first token of a request whose prompt and output run on different replicas.
+enum class Handoff : std::uint8_t {
+  kNone,          ///< this replica does both
+  kPrefillToken,  ///< the prefill replica (DistServe, Splitwise): it need not wait for the KV
+  kDecodeToken    ///< the decode replica, from the last prompt token (vLLM's connectors)
+};
+
 /// Batch scheduling of one replica, in the serving engines' words.
 struct BatchPolicy {
   SchedulerKind scheduler = SchedulerKind::kChunked;

@@ -55,12 +55,7 @@ bool Replica::enqueue(std::uint32_t request, SimTime now) {
   push_waiting({request, kNone});
   if (lanes_.size() > 1 || waiting_.front().request != request) return false;
   Lane& lane = lanes_.front();
-  if (!lane.busy || lane.run_steps <= 1 || !could_admit_head()) return false;
-  const std::int64_t steps = steps_until(lane, now);
-  if (steps >= lane.run_steps) return false;
-  lane.run_steps = steps;
-  lane.end = lane.clock.time(Seconds(run_seconds(lane, steps)));
-  return true;
+  return lane.busy && lane.run_steps > 1 && could_admit_head() && cut_run(lane, now);
 }
 
 bool Replica::fits_now(const Waiting& w, std::int64_t reserved, KvPool::Hit& hit) const {
@@ -81,14 +76,16 @@ bool Replica::could_admit_head() const {
 }
 
 bool Replica::has_room(std::int64_t input_tokens) const {
-  if (!waiting_.empty() || running() >= config_.policy.max_num_seqs) return false;
+  if (!waiting_.empty() || !imports_.empty() || running() >= config_.policy.max_num_seqs) {
+    return false;
+  }
   if (config_.policy.scheduler == SchedulerKind::kStatic && !running_.empty()) return false;
   return pool_.blocks_for(input_tokens) <= pool_.free();
 }
 
 bool Replica::has_work(int lane) const {
   const Lane& l = lanes_[static_cast<std::size_t>(lane)];
-  return l.decoding > 0 || !l.prefilling.empty() || !waiting_.empty();
+  return l.decoding > 0 || !l.prefilling.empty() || !waiting_.empty() || !imports_.empty();
 }
 
 bool Replica::begin(int lane_index, SimTime now) {
@@ -99,7 +96,8 @@ bool Replica::begin(int lane_index, SimTime now) {
   if (!plan(lane, lane_index, now)) return false;
   lane.start = now;
   lane.busy = true;
-  lane.chunk_tokens > 0 ? start_mixed(lane) : start_decodes(lane);
+  lane.chunk_tokens + lane.joining > 0 ? start_mixed(lane) : start_decodes(lane);
+  if (config_.handoff != Handoff::kNone && lane.chunk_tokens > 0) announce_chunks(lane);
   return true;
 }
 
@@ -124,6 +122,8 @@ void Replica::complete(int lane_index, SimTime now) {
 bool Replica::plan(Lane& lane, int lane_index, SimTime now) {
   preempted_now_ = false;
   lane.chunk_tokens = lane.chunk_ends = lane.chunks = 0;
+  lane.joining = 0;
+  lane.joining_context = lane.joining_window = lane.joining_longest = 0;
   lane.chunk_pairs = lane.chunk_context = lane.chunk_pairs_window = lane.chunk_context_window = 0.0;
   std::int64_t reserved = new_blocks(lane, 1);
   if (reserved > pool_.free()) {
@@ -135,17 +135,18 @@ bool Replica::plan(Lane& lane, int lane_index, SimTime now) {
   std::int64_t budget = config_.policy.max_num_batched_tokens - (chunked ? lane.decoding : 0);
   plan_prefills(lane, budget, reserved);
   const bool closed = config_.policy.scheduler == SchedulerKind::kStatic && !running_.empty();
+  if (!preempted_now_ && !imports_.empty()) admit_imports(lane, lane_index, now, budget);
   if (!preempted_now_ && !closed) {
     while ((budget > 0 || config_.policy.scheduler == SchedulerKind::kStatic) &&
            !waiting_.empty() && running() < config_.policy.max_num_seqs &&
            admit_head(lane, lane_index, now, budget, reserved)) {
     }
   }
-  if (lane.chunk_tokens > 0) {
+  if (lane.chunk_tokens + lane.joining > 0) {
     pool_.take(reserved);
     lane.batch_left = 0;
   }
-  return lane.chunk_tokens > 0 || lane.decoding > 0;
+  return lane.chunk_tokens + lane.joining + lane.decoding > 0;
 }
 
 /// Preempts from the tail until the lane's decodes find room. False when nobody
@@ -271,6 +272,7 @@ void Replica::preempt(std::uint32_t slot) {
   const std::int64_t own_full = stored / pool_.block_tokens() - s.lease.shared_blocks;
   pool_.release(s.lease, resume_key(s.request), std::max<std::int64_t>(0, own_full));
   s.computed = 0;
+  s.imported = false;
   remove_running(slot);
   ++counters_.preemptions;
   preempted_now_ = true;
@@ -326,6 +328,9 @@ void Replica::settle(std::vector<std::pair<std::uint32_t, double>>& energies) co
   for (const Waiting& w : waiting_) {
     if (w.slot != kNone) energies.emplace_back(w.request, sequences_[w.slot].energy_j);
   }
+  for (const std::uint32_t slot : exports_) {
+    energies.emplace_back(sequences_[slot].request, sequences_[slot].energy_j);
+  }
 }
 
 void Replica::progress(SimTime now,
@@ -343,6 +348,12 @@ void Replica::progress(SimTime now,
   }
   for (const Waiting& w : waiting_) {
     tokens.emplace_back(w.request, w.slot == kNone ? 0 : sequences_[w.slot].produced);
+  }
+  for (const std::uint32_t slot : exports_) {
+    tokens.emplace_back(sequences_[slot].request, sequences_[slot].produced);
+  }
+  for (const std::uint32_t slot : imports_) {
+    tokens.emplace_back(sequences_[slot].request, sequences_[slot].produced);
   }
 }
 

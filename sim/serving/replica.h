@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <vector>
 
 #include "sim/core/sim_time.h"
@@ -21,6 +22,16 @@ class ReplicaListener {
   /// `energy_j`: attributed to the request on this replica.
   virtual void on_finished(std::uint32_t request, SimTime now, double energy_j) = 0;
   virtual void on_preempted(std::uint32_t request) = 0;
+  /// Handoff only: a step that computes `tokens` more of a prompt (after `prior`) has begun; it
+  /// ends at `end` unless something slows it down.
+  virtual void on_chunk(std::uint32_t request, std::int64_t prior, std::int64_t tokens,
+                        SimTime start, SimTime end) {
+    (void)request, (void)prior, (void)tokens, (void)start, (void)end;
+  }
+  /// Handoff only: the prompt is computed; its KV waits under `slot` for Replica::release_export.
+  virtual void on_prefilled(std::uint32_t request, std::uint32_t slot, SimTime now) {
+    (void)request, (void)slot, (void)now;
+  }
 };
 
 /// One advance of a replica: a step with prefill, or one or more decode steps of one batch. The
@@ -56,6 +67,8 @@ struct ReplicaConfig {
   int lanes = 1;                   ///< pipeline stages: that many steps in flight
   bool fast_forward = true;
   double floor_w = 0.0;  ///< active floor of all devices together; 0 where unknown
+  /// What becomes of a computed prompt; kNone also on decode replicas.
+  Handoff handoff = Handoff::kNone;
 };
 
 struct ReplicaCounters {
@@ -89,6 +102,12 @@ struct ReplicaCounters {
 /// first stage is free: start >= last start + slowest stage of the last step, end = max(start + sum
 /// of stages, last end + slowest stage).
 ///
+/// Handoff (prefill/decode disaggregation): a replica with `handoff` set prefills only; the KV of a
+/// prompt stays there until release_export. The other end takes blocks with reserve_import, and
+/// enqueue_import lets the request join the batch when its KV is there, ahead of the waiting queue
+/// (it needs no blocks). Its first step there has one token: the last of the prompt, or the one the
+/// prefill replica made. A preempted import is recomputed like any other request.
+///
 /// The owner calls `begin(lane, now)` once everything of the instant has happened, and
 /// `complete(lane, now)` at `end(lane)`.
 class Replica {
@@ -102,6 +121,22 @@ class Replica {
   /// Puts a request into the waiting queue. True when a running advance was shortened: its
   /// end(lane) has changed.
   bool enqueue(std::uint32_t request, SimTime now);
+  /// Takes blocks for the prompt of a request that is prefilled elsewhere and will come with
+  /// `produced` (0 or 1) tokens. One block per running sequence stays free for its next tokens.
+  struct Import {
+    std::uint32_t slot = 0;
+    std::int64_t cached_tokens = 0;  ///< found in the prefix cache: need not be sent
+  };
+  bool import_room(std::uint32_t request, std::int32_t produced) const {
+    KvPool::Hit hit;
+    return import_fits(request, produced, hit);
+  }
+  std::optional<Import> reserve_import(std::uint32_t request, std::int32_t produced);
+  void cancel_import(std::uint32_t slot);
+  /// Its KV has arrived. True when a running advance was shortened.
+  bool enqueue_import(std::uint32_t slot, SimTime last_token, SimTime now);
+  /// The KV of a prefilled request has left: its blocks return. Energy attributed to it here.
+  double release_export(std::uint32_t slot);
   /// Starts the next step of `lane` when there is one and the lane is idle. True when it did.
   bool begin(int lane, SimTime now);
   void complete(int lane, SimTime now);
@@ -113,7 +148,9 @@ class Replica {
   int lanes() const { return static_cast<int>(lanes_.size()); }
 
   std::int32_t running() const { return static_cast<std::int32_t>(running_.size()); }
-  std::int32_t waiting() const { return static_cast<std::int32_t>(waiting_.size()); }
+  std::int32_t waiting() const {
+    return static_cast<std::int32_t>(waiting_.size() + imports_.size());
+  }
   /// Whether another request would start without queueing (as a controller polling it would guess).
   bool has_room(std::int64_t input_tokens) const;
   /// Blocks in use at `now`, inside an advance too.
@@ -137,6 +174,7 @@ class Replica {
     std::int32_t computed = 0;   ///< of `prompt`
     std::int32_t chunk = 0;      ///< tokens in the step under way
     std::int32_t produced = 0;   ///< output tokens before `joined`
+    bool imported = false;       ///< `chunk` is a decode token on KV made elsewhere
     std::int64_t joined = 0;     ///< lane's decode counter D when it started decoding
     std::int64_t base = 0;       ///< KV tokens stored - D
     std::int64_t finish = 0;     ///< D at its last token
@@ -182,6 +220,8 @@ class Replica {
     std::int32_t chunk_tokens = 0;
     std::int32_t chunk_ends = 0;
     std::int32_t chunks = 0;
+    std::int32_t joining = 0;  ///< imports with their first token here
+    std::int64_t joining_context = 0, joining_window = 0, joining_longest = 0;
     double chunk_pairs = 0.0, chunk_context = 0.0, chunk_pairs_window = 0.0,
            chunk_context_window = 0.0;
     // Valid while the batch stays the same.
@@ -192,6 +232,13 @@ class Replica {
     std::vector<DecodePoint> points;  ///< step by step: the steps under way,
     std::vector<double> ends_s;       ///< and when each ends after `start`
   };
+
+  // replica_handoff.cpp
+  bool import_fits(std::uint32_t request, std::int32_t produced, KvPool::Hit& hit) const;
+  void admit_imports(Lane& lane, int lane_index, SimTime now, std::int64_t& budget);
+  void announce_chunks(const Lane& lane);
+  std::int64_t blocks_under_way() const;
+  bool cut_run(Lane& lane, SimTime now);
 
   // replica.cpp: queue, admission, preemption
   std::uint64_t resume_key(std::uint32_t request) const {
@@ -250,6 +297,8 @@ class Replica {
   std::vector<std::uint32_t> spare_;
   std::vector<std::uint32_t> running_;  ///< slots in order of admission
   std::deque<Waiting> waiting_;
+  std::deque<std::uint32_t> imports_;   ///< slots whose KV is here
+  std::vector<std::uint32_t> exports_;  ///< slots whose KV waits to leave
   ReplicaCounters counters_;
   double attributed_j_ = 0.0;
   bool preempted_now_ = false;

@@ -69,12 +69,13 @@ void Replica::finish_mixed(Lane& lane, SimTime now) {
   a.prompt_tokens = lane.chunk_tokens;
 
   const double floor_j = config_.floor_w * a.first.step_s / static_cast<double>(lanes_.size());
-  const double tokens = lane.chunk_tokens + static_cast<double>(lane.decoding);
+  const double tokens = lane.chunk_tokens + static_cast<double>(lane.decoding + lane.joining);
   const double per_token = (cost.dynamic_j - cost.kv_j - cost.prefill_j + floor_j) / tokens;
-  if (lane.decoding > 0) {
+  double per_context = 0.0;
+  if (lane.decoding + lane.joining > 0) {
     const double next = static_cast<double>(lane.decode_steps + 1);
-    const double per_context =
-        cost.kv_j / (static_cast<double>(lane.context_base) + lane.decoding * next);
+    per_context = cost.kv_j / (static_cast<double>(lane.context_base + lane.joining_context) +
+                               lane.decoding * next);
     lane.share_j += per_token;
     lane.context_j += per_context;
     lane.moment_j += per_context * next;
@@ -93,7 +94,9 @@ void Replica::finish_mixed(Lane& lane, SimTime now) {
     const std::uint32_t slot = lane.prefilling[i];
     Sequence& s = sequences_[slot];
     if (s.chunk > 0) {
-      s.energy_j += per_token * s.chunk + per_pair * chunk_pairs(s.chunk, s.computed);
+      s.energy_j +=
+          per_token * s.chunk + (s.imported ? per_context * static_cast<double>(s.prompt)
+                                            : per_pair * chunk_pairs(s.chunk, s.computed));
       s.computed += s.chunk;
       s.chunk = 0;
     }
@@ -110,7 +113,7 @@ void Replica::emit(Lane& lane, const Advance& advance) {
   Advance a = advance;
   a.start = lane.start;
   a.end = lane.end;
-  a.sequences = lane.decoding + lane.chunks;
+  a.sequences = lane.decoding + lane.joining + lane.chunks;
   a.token_gaps = lane.decoding;
   a.gap_s = a.first.step_s;
   if (lane.start != lane.last_end || lanes_.size() > 1)
@@ -121,6 +124,13 @@ void Replica::emit(Lane& lane, const Advance& advance) {
 void Replica::end_prefill(Lane& lane, std::uint32_t slot, SimTime now) {
   Sequence& s = sequences_[slot];
   const Request& r = trace_.requests[s.request];
+  s.imported = false;
+  if (config_.handoff == Handoff::kDecodeToken ||
+      (config_.handoff == Handoff::kPrefillToken && r.output_tokens > 1)) {
+    remove_running(slot);
+    exports_.push_back(slot);
+  }
+  if (config_.handoff == Handoff::kDecodeToken) return listener_.on_prefilled(s.request, slot, now);
   ++counters_.output_tokens;
   if (s.produced == 0) {
     listener_.on_first_token(s.request, now);
@@ -131,6 +141,8 @@ void Replica::end_prefill(Lane& lane, std::uint32_t slot, SimTime now) {
   s.last_token = now;
   if (s.produced >= r.output_tokens) {
     finish(slot, now);
+  } else if (config_.handoff == Handoff::kPrefillToken) {
+    listener_.on_prefilled(s.request, slot, now);
   } else {
     join_decode(lane, slot);
   }

@@ -14,35 +14,38 @@ constexpr std::int64_t kLongestRun = 512;
 
 Features Replica::features(Lane& lane) const {
   const double decodes = lane.decoding;
+  const double tokens = decodes + lane.joining;
   const double next = static_cast<double>(lane.decode_steps + 1);
   Features x{};
   at(x, Feature::kOne) = 1.0;
-  at(x, Feature::kTokens) = lane.chunk_tokens + decodes;
-  at(x, Feature::kLogits) = lane.chunk_ends + decodes;
+  at(x, Feature::kTokens) = lane.chunk_tokens + tokens;
+  at(x, Feature::kLogits) = lane.chunk_ends + tokens;
   at(x, Feature::kChunkTokens) = lane.chunk_tokens;
   at(x, Feature::kChunkPairs) = lane.chunk_pairs;
   at(x, Feature::kChunkContext) = lane.chunk_context;
   at(x, Feature::kChunkPairsWindow) = lane.chunk_pairs_window;
   at(x, Feature::kChunkContextWindow) = lane.chunk_context_window;
-  at(x, Feature::kDecodes) = decodes;
-  at(x, Feature::kDecodeContext) = static_cast<double>(lane.context_base) + decodes * next;
+  at(x, Feature::kDecodes) = tokens;
+  at(x, Feature::kDecodeContext) = static_cast<double>(lane.context_base) + decodes * next +
+                                   static_cast<double>(lane.joining_context);
   at(x, Feature::kDecodeContextWindow) =
       context_.window == 0
           ? at(x, Feature::kDecodeContext)
           : static_cast<double>(lane.window_base) + lane.window_below * next +
-                static_cast<double>(context_.window) * (lane.decoding - lane.window_below);
+                static_cast<double>(context_.window) * (lane.decoding - lane.window_below) +
+                static_cast<double>(lane.joining_window);
   at(x, Feature::kExpertsHit) =
       context_.experts > 0
           ? experts_hit(at(x, Feature::kTokens), context_.experts, context_.experts_per_token)
           : 0.0;
-  at(x, Feature::kSequences) = lane.chunks + decodes;
+  at(x, Feature::kSequences) = lane.chunks + tokens;
   at(x, Feature::kHasChunks) = lane.chunks > 0 ? 1.0 : 0.0;
-  at(x, Feature::kHasDecodes) = lane.decoding > 0 ? 1.0 : 0.0;
+  at(x, Feature::kHasDecodes) = tokens > 0.0 ? 1.0 : 0.0;
   return x;
 }
 
 std::int64_t Replica::max_context(Lane& lane) const {
-  if (lane.decoding == 0) return 0;
+  if (lane.decoding == 0) return lane.joining_longest;
   if (lane.max_stale) {
     const auto lane_index = static_cast<std::int16_t>(&lane - lanes_.data());
     lane.max_base = INT64_MIN;
@@ -52,7 +55,7 @@ std::int64_t Replica::max_context(Lane& lane) const {
     }
     lane.max_stale = false;
   }
-  return lane.max_base + lane.decode_steps + 1;
+  return std::max(lane.max_base + lane.decode_steps + 1, lane.joining_longest);
 }
 
 /// Sequences whose window has filled stop growing their windowed context.
