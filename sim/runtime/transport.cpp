@@ -4,50 +4,24 @@
 
 #include <algorithm>
 
+#include "hwmodels/topology/cluster.h"
 #include "sim/core/error.h"
 #include "sim/network/network_driver.h"
 
 namespace medley {
 
-struct TransportCluster {
-  Topology topology;
-  std::vector<std::uint32_t> first_of_group;
-  std::vector<std::uint32_t> devices_per_node;
-};
-
-static TransportCluster build(const Scenario& scenario) {
-  TransportCluster c;
-  Topology& t = c.topology;
-  t.vertices.push_back(
-      {"switch", VertexKind::kSwitch, TopologyVertex::kNone, TopologyVertex::kNone, 0, true});
-  for (std::uint32_t g = 0; g < scenario.nodes.size(); ++g) {
-    const NodeGroup& group = scenario.nodes[g];
-    c.first_of_group.push_back(static_cast<std::uint32_t>(t.vertices.size()));
-    c.devices_per_node.push_back(static_cast<std::uint32_t>(group.type.devices));
-    const double bandwidth =
-        group.type.network.known() ? (*group.type.network).value() / group.type.devices : 12.5e9;
-    for (int n = 0; n < group.count; ++n) {
-      for (int d = 0; d < group.type.devices; ++d) {
-        const auto v = static_cast<std::uint32_t>(t.vertices.size());
-        t.vertices.push_back({fmt::format("{}/{}/{}", group.name, n, d), VertexKind::kDevice, g,
-                              static_cast<std::uint32_t>(n), static_cast<std::uint32_t>(d), false});
-        for (int direction = 0; direction < 2; ++direction) {
-          const auto w = static_cast<std::uint32_t>(t.wires.size());
-          t.wires.push_back({t.vertices.back().name, BytesPerSec(bandwidth), JoulesPerByte(0.0), "",
-                             Provenance::kAssumed});
-          t.links.push_back({direction == 0 ? v : 0, direction == 0 ? 0 : v, w, Seconds(1e-6),
-                             LinkPlane::kNetwork});
-        }
-      }
-    }
+static ClusterTopology cluster_of(const Catalog& catalog, const Scenario& scenario) {
+  std::vector<ClusterGroup> groups;
+  for (const NodeGroup& g : scenario.nodes) {
+    groups.push_back({g.name, &g.type, g.count, &g.device, g.cpu ? &*g.cpu : nullptr});
   }
-  t.finish();
-  return c;
+  return build_cluster(catalog, groups, scenario.fabric);
 }
 
 struct Transport::Impl {
-  Impl(const Scenario& scenario, Engine& e, std::uint32_t kind, Listener& l)
-      : cluster(build(scenario)),
+  Impl(const Catalog& catalog, const Scenario& scenario, Engine& e, std::uint32_t kind,
+       Listener& l)
+      : cluster(cluster_of(catalog, scenario)),
         network(cluster.topology),
         driver(e, network, EventClass::kCompletion, 0, kind),
         listener(l) {
@@ -55,22 +29,20 @@ struct Transport::Impl {
   }
   void on_completion(const NetworkCompletion& c) { listener.on_arrived(c.tag); }
 
-  TransportCluster cluster;
+  ClusterTopology cluster;
   Network network;
   NetworkDriver driver;
   Listener& listener;
   bool changed = false;
 };
 
-Transport::Transport(const Catalog&, const Scenario& scenario, Engine& engine, std::uint32_t kind,
+Transport::Transport(const Catalog& catalog, const Scenario& scenario, Engine& engine, std::uint32_t kind,
                      Listener& listener)
-    : impl_(std::make_unique<Impl>(scenario, engine, kind, listener)) {}
+    : impl_(std::make_unique<Impl>(catalog, scenario, engine, kind, listener)) {}
 Transport::~Transport() = default;
 
 std::uint32_t Transport::vertex(const DevicePlace& place) const {
-  const TransportCluster& c = impl_->cluster;
-  return c.first_of_group[place.group] + place.node * c.devices_per_node[place.group] +
-         place.device;
+  return impl_->cluster.device(place.group, place.node, place.device);
 }
 
 TransferHandle Transport::start(const TransportFlow& flow) {
