@@ -16,9 +16,11 @@ struct Node {
 };
 
 const std::vector<std::string>* fixed_values(const std::string& path) {
-  static const std::vector<std::string> kList = {"devices", "links",    "nodes",   "backends",
-                                                 "models",  "policies", "formats", "scenarios"};
-  static const std::vector<std::string> kShow = {"device", "link", "node", "backend", "model"};
+  static const std::vector<std::string> kList = {"devices",  "links",      "nodes",
+                                                 "backends", "topologies", "models",
+                                                 "policies", "formats",    "scenarios"};
+  static const std::vector<std::string> kShow = {"device",  "link",     "node",
+                                                 "backend", "topology", "model"};
   static const std::vector<std::string> kShells = {"bash", "zsh", "fish"};
   if (path == "list") return &kList;
   if (path == "show") return &kShow;
@@ -63,7 +65,7 @@ _medley() {
   esac
   if [[ $path == show ]] && ((COMP_CWORD == 3)); then
     local IFS=$'\n'
-    COMPREPLY=($(compgen -W "$("${COMP_WORDS[0]}" list "${prev}s" --format csv 2>/dev/null |
+    COMPREPLY=($(compgen -W "$("${COMP_WORDS[0]}" list "${prev/topology/topologie}s" --format csv 2>/dev/null |
       tail -n +2 | cut -d, -f1)" -- "$cur"))
     COMPREPLY=("${COMPREPLY[@]// /\\ }")
     return
@@ -89,7 +91,7 @@ _medley() {
   if (( CURRENT > 2 )); then key=${words[2]}; first=3; fi
   if [[ $key == trace ]] && (( CURRENT > 3 )); then key="trace ${words[3]}"; first=4; fi
   if [[ $key == show ]] && (( CURRENT == 4 )); then
-    choices=("${(@f)$(${words[1]} list ${words[3]}s --format csv 2>/dev/null |
+    choices=("${(@f)$(${words[1]} list ${words[3]/topology/topologie}s --format csv 2>/dev/null |
       tail -n +2 | cut -d, -f1)}")
     compadd -a choices
     return

@@ -106,6 +106,25 @@ void list_backends(const ListOptions& o) {
   table.print(o.format);
 }
 
+void list_topologies(const ListOptions& o) {
+  constexpr const char* kJoins[] = {"NICs", "devices", "sockets", "inside of a server"};
+  TextTable table({{"topology", "topology"},
+                   {"kind", "kind"},
+                   {"joins", "joins"},
+                   {"endpoints", "endpoints", TextTable::Align::kRight},
+                   {"class", "class"},
+                   {"aliases", "aliases"}});
+  const Catalog catalog(o.catalog_dirs);
+  for (const FabricSpec* f : catalog.topologies()) {
+    const FabricKindInfo& kind = *find_fabric_kind(f->kind);
+    table.add({f->name, f->kind, kJoins[static_cast<std::size_t>(kind.ports)],
+               std::to_string(build_topology(catalog, *f).endpoints.size()),
+               std::string(to_string(f->provenance)),
+               fmt::format("{}", fmt::join(f->aliases, ", "))});
+  }
+  print_table(table, o.format);
+}
+
 std::string billions(double n) {
   return fmt::format("{:.3g} B", n / 1e9);
 }
@@ -214,6 +233,7 @@ int list_command(const ListOptions& o) {
   if (o.what == "links") list_links(o);
   if (o.what == "nodes") list_nodes(o);
   if (o.what == "backends") list_backends(o);
+  if (o.what == "topologies") list_topologies(o);
   if (o.what == "models") list_models(o);
   if (o.what == "policies") list_policies(o);
   if (o.what == "formats") list_formats(o);
@@ -225,12 +245,13 @@ int list_command(const ListOptions& o) {
 void add_list(CLI::App& app, Action& action) {
   auto o = std::make_shared<ListOptions>();
   CLI::App& c = *app.add_subcommand("list", "list what there is to choose from");
-  c.add_option("what", o->what,
-               "devices, links, nodes, backends, models, policies, formats or scenarios")
+  c.add_option(
+       "what", o->what,
+       "devices, links, nodes, backends, topologies, models, policies, formats or scenarios")
       ->required()
       ->type_name("WHAT")
-      ->check(CLI::IsMember(
-          {"devices", "links", "nodes", "backends", "models", "policies", "formats", "scenarios"}));
+      ->check(CLI::IsMember({"devices", "links", "nodes", "backends", "topologies", "models",
+                             "policies", "formats", "scenarios"}));
   add_catalog_options(c, o->catalog_dirs, o->zoo_dirs);
   add_format_option(c, o->format);
   c.callback([o, &action] { action = [o] { return list_command(*o); }; });

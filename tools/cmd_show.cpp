@@ -6,6 +6,8 @@
 
 #include "hwmodels/catalog.h"
 #include "hwmodels/read.h"
+#include "sim/core/error.h"
+#include "tools/show_topology.h"
 #include "tools/sourced_table.h"
 #include "workloads/model.h"
 
@@ -16,6 +18,7 @@ struct ShowOptions {
   std::string what, name;
   std::vector<std::string> catalog_dirs, zoo_dirs;
   Format format = Format::kTable;
+  bool dot = false;
 };
 
 /// Rows of (field, value, error, range, class, source).
@@ -255,6 +258,13 @@ void show_model(const ShowOptions& o, Sheet& sheet) {
 }
 
 int show_command(const ShowOptions& o) {
+  if (o.dot && o.what != "topology") {
+    throw InputError("", "", "--dot draws topologies only", "medley show topology NAME --dot");
+  }
+  if (o.what == "topology") {
+    show_topology(o.name, o.catalog_dirs, o.format, o.dot);
+    return kOk;
+  }
   Sheet sheet;
   if (o.what == "device") show_device(o, sheet);
   if (o.what == "link") show_link(o, sheet);
@@ -269,13 +279,15 @@ int show_command(const ShowOptions& o) {
 void add_show(CLI::App& app, Action& action) {
   auto o = std::make_shared<ShowOptions>();
   CLI::App& c = *app.add_subcommand("show", "print one entry with the source of every number");
-  c.add_option("what", o->what, "device, link, node, backend or model")
+  c.add_option("what", o->what, "device, link, node, backend, topology or model")
       ->required()
       ->type_name("WHAT")
-      ->check(CLI::IsMember({"device", "link", "node", "backend", "model"}));
-  c.add_option("name", o->name, "name or alias (a model: also a config.json)")
+      ->check(CLI::IsMember({"device", "link", "node", "backend", "topology", "model"}));
+  c.add_option("name", o->name,
+               "name or alias (a model: also a config.json; a topology: also a node type)")
       ->required()
       ->type_name("NAME");
+  c.add_flag("--dot", o->dot, "a topology as Graphviz, for `dot -Tsvg`");
   add_catalog_options(c, o->catalog_dirs, o->zoo_dirs);
   add_format_option(c, o->format);
   c.callback([o, &action] { action = [o] { return show_command(*o); }; });

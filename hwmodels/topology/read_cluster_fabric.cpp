@@ -96,6 +96,7 @@ class ClusterFabricReader {
 ClusterFabricSpec read_parts(ObjectReader& object, ClusterFabricReader& reader,
                              Problems& problems) {
   ClusterFabricSpec out;
+  for (const char* key : {"kind", "nodes", "links"}) object.raw(key);  // null: taken away
   struct Part {
     const char* key;
     std::optional<FabricSpec>* spec;
@@ -129,8 +130,8 @@ ClusterFabricSpec read_cluster_fabric(const nlohmann::ordered_json& value, const
                  "`medley list topologies`; {\"kind\": \"leaf-spine\", \"link\": ...}");
     return out;
   }
-  const bool one = value.is_string() || value.contains("kind") || value.contains("nodes") ||
-                   value.contains("links");
+  const auto has = [&](const char* key) { return value.contains(key) && !value[key].is_null(); };
+  const bool one = value.is_string() || has("kind") || has("nodes") || has("links");
   if (one) {
     reader.put(out, reader.structure(value, pointer), pointer);
     return out;
