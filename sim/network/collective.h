@@ -72,6 +72,9 @@ class CollectiveProgram {
                     LaneNeed& out) const = 0;
   /// Share of its rank's bandwidth that a lane may use; 1: all.
   virtual double lane_share() const { return 1.0; }
+  /// Lanes that a rank has under way at a time beyond that: a rank held below its wires' rate
+  /// divides what it has among them.
+  virtual std::uint32_t lanes_at_a_time() const { return 1; }
   /// Time on an idle network (closed_forms.h); NaN where there is no closed form.
   virtual double closed_form(const LinkModel& model) const = 0;
   /// Bytes that all ranks together put on their wires.

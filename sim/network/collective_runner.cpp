@@ -44,6 +44,7 @@ std::uint32_t CollectiveRunner::start(const CollectiveCall& call) {
     const double share = c.program->lane_share();
     c.bound = TransferSpec{}.bound;
     if (share < 1.0 || call.efficiency < 1.0) c.bound = share * plan.model.bandwidth;
+    if (call.efficiency < 1.0) c.bound /= c.program->lanes_at_a_time();
   }
   if (c.left == 0 || call.start_s > 0.0) {
     // A message of nothing to oneself: the library's start, or all there is to do.

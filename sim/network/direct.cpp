@@ -41,6 +41,7 @@ class DirectProgram final : public CollectiveProgram {
     out = {source * (n_ - 1) + k, 1, false};
     return true;
   }
+  std::uint32_t lanes_at_a_time() const override { return std::min(window_, n_ - 1); }
   double closed_form(const LinkModel& m) const override {
     if (!matrix_.empty()) return std::numeric_limits<double>::quiet_NaN();
     return phases_ * direct_time(n_ - 1, bytes_, m);
@@ -67,6 +68,7 @@ class StarProgram final : public CollectiveProgram {
   CollectiveLane lane(std::uint32_t l) const override { return {root_, (root_ + 1 + l) % n_, 1}; }
   double bytes(std::uint32_t, std::uint32_t) const override { return bytes_; }
   bool need(std::uint32_t, std::uint32_t, std::uint32_t, LaneNeed&) const override { return false; }
+  std::uint32_t lanes_at_a_time() const override { return n_ - 1; }
   double closed_form(const LinkModel& m) const override { return direct_time(n_ - 1, bytes_, m); }
   double traffic() const override { return (n_ - 1) * bytes_; }
 

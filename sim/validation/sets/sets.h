@@ -17,5 +17,6 @@ ValidationSet token_power_set();
 ValidationSet kernel_power_set();
 ValidationSet node_watts_set();
 ValidationSet cap_sweep_set();
+ValidationSet collectives_set();
 
 }  // namespace medley
