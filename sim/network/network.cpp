@@ -32,11 +32,7 @@ void Network::find_path(std::uint32_t from, std::uint32_t to, std::uint64_t flow
   out.latency_s = 0.0;
   out.demands.clear();
   if (from == to) return;
-  if (failures_.any()) {
-    topology_->route(from, to, flow, failures_, route_);
-  } else {
-    topology_->route(from, to, flow, route_);
-  }
+  if (!failures_.any() || !find_detour(from, to, flow)) topology_->route(from, to, flow, route_);
   out.latency_s = route_.latency.value();
   for (const std::uint32_t l : route_.links) {
     const std::uint32_t wire = topology_->links[l].wire;
@@ -47,6 +43,16 @@ void Network::find_path(std::uint32_t from, std::uint32_t to, std::uint64_t flow
     } else {
       same->amount += 1.0;
     }
+  }
+}
+
+/// A way around what is down; false where there is none.
+bool Network::find_detour(std::uint32_t from, std::uint32_t to, std::uint64_t flow) const {
+  try {
+    topology_->route(from, to, flow, failures_, route_);
+    return true;
+  } catch (const InputError&) {
+    return false;
   }
 }
 

@@ -95,7 +95,8 @@ struct NetworkOptions {
 /// appends what ended at that very instant, transfers in order of (time, start). Repeat.
 ///
 /// Failures: wires of a failed link have capacity 0; what flows over them stalls (`stalled`) until
-/// they come back, or is moved by `reroute`; new routes avoid them.
+/// they come back, or is moved by `reroute`; new routes avoid them. Where there is no way around, a
+/// route is what it was before the failure, and what takes it stalls.
 ///
 /// Laws: bytes are conserved (a wire's account is the sum of what crossed it); contention never
 /// speeds a transfer up beyond its time alone; results do not depend on when next_time() is asked.
@@ -112,7 +113,7 @@ class Network {
   std::uint32_t add_resource(double capacity) { return fluid_.add_resource(capacity); }
   FluidSystem& fluid() { return fluid_; }
 
-  /// The route of a flow. Throws InputError where there is no way.
+  /// The route of a flow. Throws InputError where there is no way even with every link up.
   void find_path(std::uint32_t from, std::uint32_t to, std::uint64_t flow, NetworkPath& out) const;
   /// Grows whenever routes or capacities of wires change.
   std::uint64_t epoch() const { return epoch_; }
@@ -151,7 +152,6 @@ class Network {
   void stalled(std::vector<TransferHandle>& out);
   std::uint64_t tag(TransferHandle handle) const;
   /// What is left goes on over a new route (whose latency it pays again when it was flowing).
-  /// Throws InputError where there is no way; it then stays where it was.
   void reroute(TransferHandle handle);
 
   WireAccount account(std::uint32_t wire) const;
@@ -173,6 +173,7 @@ class Network {
     std::vector<double> marks;  // saturated time of each demand's resource when it began
   };
 
+  bool find_detour(std::uint32_t from, std::uint32_t to, std::uint64_t flow) const;
   std::uint32_t take_slot();
   void free_slot(std::uint32_t slot);
   void delay(std::uint32_t slot, Phase phase);

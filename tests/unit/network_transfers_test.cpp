@@ -199,8 +199,26 @@ TEST_CASE("a failed link stalls what flows; it goes on when mended, or by anothe
   Network cut(t);
   cut.fail_vertex(2, true);
   cut.fail_vertex(3, true);
+  // No way at all: it stalls on the old one, and goes on when that is back.
+  cut.start(0, 1, 0, bytes_of(100.0, 5));
+  CHECK(finish_all(cut).empty());
+  std::vector<TransferHandle> stuck;
+  cut.stalled(stuck);
+  REQUIRE(stuck.size() == 1);
+  CHECK(cut.tag(stuck[0]) == 5);
+  cut.fail_vertex(2, false);
+  cut.fail_vertex(3, false);
+  CHECK(finish_all(cut).size() == 1);
+}
+
+TEST_CASE("no cable at all is the caller's mistake") {
+  Topology t;
+  test::add_vertex(t, "a", VertexKind::kDevice);
+  test::add_vertex(t, "b", VertexKind::kDevice);
+  t.finish();
+  const Network network(t);
   NetworkPath path;
-  CHECK_THROWS_AS(cut.find_path(0, 1, 0, path), InputError);
+  CHECK_THROWS_AS(network.find_path(0, 1, 0, path), InputError);
 }
 
 TEST_CASE("a wire's capacity changes under way") {
