@@ -58,8 +58,10 @@ FluidUse FluidCore::account(std::uint32_t r) const {
 }
 
 std::string FluidCore::certificate(double tolerance) const {
-  std::vector<double> used(resources_.size()), highest(resources_.size());
-  std::vector<double> level(activities_.size());
+  std::vector<double>&used = check_used_, &highest = check_highest_, &level = check_level_;
+  used.assign(resources_.size(), 0.0);
+  highest.assign(resources_.size(), 0.0);
+  level.assign(activities_.size(), 0.0);
   for (std::uint32_t a = 0; a < activities_.size(); ++a) {
     const Activity& self = activities_[a];
     if (!self.live || (self.left == 0.0 && self.count == 0)) continue;

@@ -262,6 +262,7 @@ class FluidCore {
   double passed_ = 0.0;  // just below: what is lower is final
   std::size_t open_activities_ = 0;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> done_;  // sequence, tag
+  mutable std::vector<double> check_used_, check_highest_, check_level_;
 };
 
 }  // namespace medley

@@ -71,8 +71,10 @@ struct FluidRun {
   }
   void run_until(FineTime time) {
     system.solve();
-    while (system.next_completion() <= time) step();
-    system.solve();
+    while (system.next_completion() <= time) {
+      step();
+      system.solve();
+    }
     system.advance(time);
   }
   /// `starts` in order of time; then to the end.

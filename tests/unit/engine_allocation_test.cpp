@@ -38,6 +38,12 @@ std::size_t allocations = 0;
 }
 
 namespace medley {
+
+std::size_t counted_allocations();  // for the other files of this program
+std::size_t counted_allocations() {
+  return allocations;
+}
+
 namespace {
 
 // Entities that fire, schedule themselves again, reschedule a neighbour, and cancel and replace
