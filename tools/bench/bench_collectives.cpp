@@ -3,7 +3,8 @@
 //
 //   ring            1 GiB all-reduce around n devices on a ring of 50 GB/s links of 500 ns
 //   ring, 4 pieces  the same in 4 pieces, pipelined: 4 times the messages
-//   others          on a switch of the same links
+//   others          on a switch of the same links, and on a 3-level fat tree of 1,024 hosts, where
+//                   flows of equal routes collide (the formula knows loads of one step only)
 // Peak memory is the process's so far.
 
 #include <fmt/format.h>
@@ -13,6 +14,8 @@
 #include <ctime>
 #include <string>
 
+#include "hwmodels/catalog.h"
+#include "hwmodels/topology/fabric.h"
 #include "sim/network/choose.h"
 #include "sim/network/collective_runner.h"
 
@@ -75,7 +78,9 @@ void measure(const char* what, const Topology& topology, std::uint32_t n, Collec
   call.shape.chunks = chunks;
   call.shape.window = 16;
   call.algorithm = algorithm;
-  for (std::uint32_t i = 0; i < n; ++i) call.members.push_back(i);
+  for (std::uint32_t i = 0; i < n; ++i) {
+    call.members.push_back(topology.endpoints.empty() ? i : topology.endpoints[i]);
+  }
   const Network idle(topology);
   const CollectivePlan plan = plan_collective(idle, call);
   const auto program = plan.algorithm->make(plan.shape);
@@ -108,5 +113,9 @@ int main(int argc, char** argv) {
   const Topology small = star_of(256);
   measure("all_to_all direct", small, 256, CollectiveKind::kAllToAll, "direct", 1);
   measure("all_reduce two_shot", small, 256, CollectiveKind::kAllReduce, "two_shot", 1);
+  const Catalog catalog({});
+  const Topology tree = build_topology(catalog, catalog.topology("fat-tree-hdr-1024"));
+  measure("ring on a fat tree", tree, 1024, CollectiveKind::kAllReduce, "ring", 1);
+  measure("halving on a fat tree", tree, 1024, CollectiveKind::kAllReduce, "halving_doubling", 1);
   return 0;
 }
