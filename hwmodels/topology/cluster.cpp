@@ -151,6 +151,17 @@ class ClusterBuilder {
     group.inside = GraphRouter::make(topology(), members, first_link);
     if (!group.inside) {
       problems_.add("", "", fmt::format("the servers of \"{}\" are too large", group.at.name), "");
+      return;
+    }
+    const auto size = static_cast<std::uint32_t>(members.size());
+    group.inside_size = size;
+    for (std::uint32_t v = 0; v < size; ++v) {
+      for (std::uint32_t i = 0; i < group.at.nics; ++i) {
+        group.nic_cost.push_back(group.inside->cost(v, group.at.nic_at + i));
+      }
+      for (std::uint32_t i = 0; i < group.at.sockets; ++i) {
+        group.socket_cost.push_back(group.inside->cost(v, group.at.socket_at + i));
+      }
     }
   }
 

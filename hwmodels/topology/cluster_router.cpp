@@ -20,6 +20,7 @@ bool ClusterRouter::append(const Topology& topology, std::uint32_t from, std::ui
   if (a.group && b.group) {
     if (by_devices(a, b, hash, links)) return true;
     if (a.group == b.group && a.node == b.node) {
+      if (std::max(a.local, b.local) >= a.group->inside_size) return false;  // a fabric's switch
       if (a.group->inside->cost(a.local, b.local) == kNoRoute) return false;
       a.group->inside->append(a.local, b.local, hash, a.offset(), links);
       return true;
@@ -48,29 +49,26 @@ bool ClusterRouter::by_devices(const Place& a, const Place& b, std::uint64_t has
   return true;
 }
 
-void ClusterRouter::measure(const Place& p, std::uint32_t at, std::uint32_t count, bool outward,
-                            Exits& exits) const {
-  exits.size = std::min(count, kMostNics);
-  for (std::uint32_t i = 0; i < exits.size; ++i) {
-    exits.cost[i] =
-        outward ? p.group->inside->cost(p.local, at + i) : p.group->inside->cost(at + i, p.local);
-  }
+const RouteCost* ClusterRouter::exits(const std::vector<RouteCost>& table, std::uint32_t local,
+                                      std::uint32_t count) {
+  const std::size_t at = std::size_t{local} * count;
+  return at + count <= table.size() ? table.data() + at : nullptr;
 }
 
 bool ClusterRouter::by_network(const Place& a, const Place& b, std::uint64_t hash,
                                std::vector<std::uint32_t>& links) const {
   const Group &ga = *a.group, &gb = *b.group;
-  Exits out, in;
-  measure(a, ga.at.nic_at, ga.at.nics, true, out);
-  measure(b, gb.at.nic_at, gb.at.nics, false, in);
+  const RouteCost* out = exits(ga.nic_cost, a.local, ga.at.nics);
+  const RouteCost* in = exits(gb.nic_cost, b.local, gb.at.nics);
+  if (!out || !in) return false;
   const std::uint32_t pa = ga.first_nic + a.node * ga.at.nics;
   const std::uint32_t pb = gb.first_nic + b.node * gb.at.nics;
   RouteCost best = kNoRoute;
   std::uint32_t equals = 0, best_i = 0, best_j = 0;
-  for (std::uint32_t i = 0; i < out.size; ++i) {
-    for (std::uint32_t j = 0; j < in.size; ++j) {
-      if (out.cost[i] == kNoRoute || in.cost[j] == kNoRoute) continue;
-      const RouteCost ends = out.cost[i] + in.cost[j];
+  for (std::uint32_t i = 0; i < ga.at.nics; ++i) {
+    for (std::uint32_t j = 0; j < gb.at.nics; ++j) {
+      if (out[i] == kNoRoute || in[j] == kNoRoute) continue;
+      const RouteCost ends = out[i] + in[j];
       if (ends >= best) continue;  // the network costs something
       const RouteCost across = network->cost(pa + i, pb + j);
       if (across == kNoRoute || ends + across > best) continue;
@@ -91,17 +89,17 @@ bool ClusterRouter::by_network(const Place& a, const Place& b, std::uint64_t has
 bool ClusterRouter::by_pool(const Place& a, std::uint32_t module, bool outward, std::uint64_t hash,
                             std::vector<std::uint32_t>& links) const {
   const Group& g = *a.group;
-  Exits exits;
-  measure(a, g.at.socket_at, g.at.sockets, outward, exits);
+  const RouteCost* inside = exits(g.socket_cost, a.local, g.at.sockets);
+  if (!inside) return false;
   const std::uint32_t first = g.first_socket + a.node * g.at.sockets;
   const std::uint32_t target = pool_sockets + module;
   RouteCost best = kNoRoute;
   std::uint32_t best_s = 0;
-  for (std::uint32_t s = 0; s < exits.size; ++s) {
+  for (std::uint32_t s = 0; s < g.at.sockets; ++s) {
     const RouteCost across =
         outward ? pool->cost(first + s, target) : pool->cost(target, first + s);
-    if (across == kNoRoute || exits.cost[s] == kNoRoute || exits.cost[s] + across >= best) continue;
-    best = exits.cost[s] + across;
+    if (across == kNoRoute || inside[s] == kNoRoute || inside[s] + across >= best) continue;
+    best = inside[s] + across;
     best_s = s;
   }
   if (best == kNoRoute) return false;

@@ -21,6 +21,9 @@ class ClusterRouter : public TopologyRouter {
     ClusterTopology::Group at;
     std::uint32_t link_stride = 0;        ///< links of a server
     std::unique_ptr<PortRouter> inside;   ///< of the first server, by vertex within it
+    std::uint32_t inside_size = 0;        ///< vertices that `inside` knows
+    std::vector<RouteCost> nic_cost;      ///< inside: [vertex][NIC], either way
+    std::vector<RouteCost> socket_cost;   ///< [vertex][socket]
     std::unique_ptr<PortRouter> devices;  ///< of the first domain; null: no device fabric
     std::uint32_t domain_links = 0;       ///< links from one domain to the next
     std::uint32_t first_nic = 0;          ///< its number among the network's ports
@@ -42,11 +45,9 @@ class ClusterRouter : public TopologyRouter {
     std::uint32_t node = 0, local = 0;
     std::uint32_t offset() const { return node * group->link_stride; }
   };
-  /// Ways out of a server: costs to each of its NICs or sockets.
-  struct Exits {
-    std::array<RouteCost, kMostNics> cost{};
-    std::uint32_t size = 0;
-  };
+  /// Costs from a place to each of `count` ways out of its server; null: there are none.
+  static const RouteCost* exits(const std::vector<RouteCost>& table, std::uint32_t local,
+                                std::uint32_t count);
   Place place(const Topology& topology, std::uint32_t vertex) const;
   bool by_devices(const Place& a, const Place& b, std::uint64_t hash,
                   std::vector<std::uint32_t>& links) const;
@@ -54,8 +55,6 @@ class ClusterRouter : public TopologyRouter {
                   std::vector<std::uint32_t>& links) const;
   bool by_pool(const Place& a, std::uint32_t module, bool outward, std::uint64_t hash,
                std::vector<std::uint32_t>& links) const;
-  void measure(const Place& p, std::uint32_t at, std::uint32_t count, bool outward,
-               Exits& exits) const;
 };
 
 }  // namespace medley

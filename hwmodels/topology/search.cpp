@@ -127,12 +127,16 @@ bool search_route(const Topology& topology, std::uint32_t from, std::uint32_t to
   if (from == to) return true;
   const auto is = [&](std::uint32_t v, VertexKind k) { return topology.vertices[v].kind == k; };
   const bool devices = is(from, VertexKind::kDevice) && is(to, VertexKind::kDevice);
-  const bool pooled = is(from, VertexKind::kMemory) || is(to, VertexKind::kMemory);
+  // A pool's memory is of no server; servers do not talk through it.
+  const auto in_pool = [&](std::uint32_t v) {
+    return is(v, VertexKind::kMemory) && topology.vertices[v].group == TopologyVertex::kNone;
+  };
+  const bool pooled = in_pool(from) || in_pool(to);
   Search search(topology, failures, scratch);
   const auto in = [&](PlaneSet planes) { return search.find(from, to, planes, hash, links); };
   return (devices && in({true, false, false, false})) || in({false, true, false, false}) ||
          (pooled && in({false, true, true, false})) || in({false, true, false, true}) ||
-         in({true, true, true, true});
+         in({true, true, pooled || topology.vertices[from].group == TopologyVertex::kNone, true});
 }
 
 }  // namespace medley

@@ -79,6 +79,22 @@ TEST_CASE("show gives every value its class and source") {
   CHECK(has(model, "131072"));
 }
 
+TEST_CASE("topologies are listed, summed up and drawn") {
+  const Shell shell;
+  CHECK(has(shell.medley("list topologies").out, "DGX-H100-SuperPOD"));
+  const std::string text = shell.medley("show topology mi300x-fabric").out;
+  CHECK(has(text, "bisection"));
+  CHECK(has(text, "xGMI MI300X"));
+  CHECK(has(shell.medley("show topology 8xH100-SXM").out, "nvswitch (switch)"));
+  const Outcome dot = shell.medley("show topology tpu-v4-cube --dot");
+  CHECK(dot.code == 0);
+  CHECK(dot.out.starts_with("graph \"TPU-v4-cube\" {"));
+  const Outcome unknown = shell.medley("show topology mi300x-mush");
+  CHECK(unknown.code == 2);
+  CHECK(has(unknown.err, "MI300X-mesh"));
+  CHECK(shell.medley("show device h100 --dot").code == 2);
+}
+
 TEST_CASE("a catalogue folder of one's own is listed and shown") {
   const Shell shell;
   shell.write("mine/devices/toy.json", R"({"schema": "medley.device/1", "name": "Toy",

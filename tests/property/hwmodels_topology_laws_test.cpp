@@ -256,3 +256,59 @@ TEST_CASE("routes go around what is down, by the next best way, or say that ther
   CHECK(around > 500);
   CHECK(cut > 20);
 }
+
+// In clusters a search has the same order of planes: device fabric, inside of the server, network.
+TEST_CASE("routes of clusters are those of a search, between parts of any kind") {
+  const Catalog catalog({});
+  struct Case {
+    std::vector<std::pair<std::string, int>> groups;
+    std::string fabric;
+  };
+  const std::vector<Case> cases = {
+      {{{"8xH100-SXM", 3}, {"4xL40S", 2}}, "null"},
+      {{{"8xMI300X", 2}, {"GB200-NVL72-tray", 3}, {"2xEPYC-9654", 1}},
+       R"({"kind": "leaf-spine", "link": "InfiniBand NDR", "hosts_per_leaf": 8})"},
+      {{{"8xH100-SXM", 5}}, R"({"kind": "rail-optimized", "link": "RoCE 400G",
+                                "nodes_per_unit": 2, "oversubscription": 2})"},
+      {{{"8xH100-SXM", 2}}, R"({"kind": "rail-optimized", "link": "RoCE 400G", "spine": "no"})"},
+      {{{"TPU-v5p-4", 4}}, R"({"devices": {"kind": "torus", "dims": [4, 4], "link": "ICI v5p"},
+                              "network": {"kind": "fat-tree", "radix": 4, "link": "RoCE 200G"}})"},
+      {{{"8xL4", 2}, {"1xRTX-4090", 2}},
+       R"({"pool": {"kind": "cxl-pool", "modules": 3, "link": "CXL 2.0 x16"},
+           "host": {"kind": "pcie-tree", "devices_per_switch": 4, "link": "PCIe 4.0 x16"}})"},
+      {{{"4xL40S", 6}}, R"({"kind": "wan", "link": "RoCE 100G",
+          "sites": {"x": {"nodes": 2}, "y": {"nodes": 4}},
+          "links": [{"from": "x", "to": "y", "bandwidth": "3 GB/s", "latency": "4 ms"}]})"}};
+  Rng rng(5, "pairs");
+  for (const Case& k : cases) {
+    CAPTURE(k.fabric);
+    std::vector<ClusterGroup> groups;
+    for (const auto& [type, count] : k.groups) {
+      groups.push_back({type, &catalog.node(type), count, nullptr, nullptr});
+    }
+    const ClusterTopology c = build_cluster(catalog, groups, cluster_fabric_of(catalog, k.fabric));
+    const Topology& t = c.topology;
+    TopologyRoute r, back;
+    std::vector<std::uint32_t> best;
+    for (int i = 0; i < 1500; ++i) {
+      const auto a = static_cast<std::uint32_t>(rng.below(t.vertices.size()));
+      const auto b = static_cast<std::uint32_t>(rng.below(t.vertices.size()));
+      CAPTURE(t.vertices[a].name);
+      CAPTURE(t.vertices[b].name);
+      // Nothing but its devices reaches a device fabric's switch.
+      if (t.vertices[a].kind == VertexKind::kSwitch || t.vertices[b].kind == VertexKind::kSwitch) {
+        continue;
+      }
+      t.route(a, b, 3, r);
+      t.route(b, a, 4, back);
+      check_path(t, r, a, b);
+      best.clear();
+      REQUIRE(search_route(t, a, b, 1, nullptr, best));
+      REQUIRE(r.links.size() == best.size());
+      REQUIRE(back.links.size() == r.links.size());
+      double shortest = 0.0;
+      for (const std::uint32_t l : best) shortest += t.links[l].latency.value();
+      REQUIRE(r.latency.value() == doctest::Approx(shortest));
+    }
+  }
+}
