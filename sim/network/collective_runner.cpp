@@ -32,6 +32,11 @@ std::uint32_t CollectiveRunner::start(const CollectiveCall& call) {
   c.tag = call.tag;
   c.flow = call.flow;
   c.step_s = call.step_s;
+  MEDLEY_CHECK(call.memory.empty() || call.memory.size() == call.members.size(),
+               "each member has its memory");
+  c.memory = call.memory;
+  c.memory_read = call.memory_read;
+  c.memory_write = call.memory_write;
   c.parties = call.members;
   if (plan.switch_vertex != kNone) c.parties.push_back(plan.switch_vertex);
   c.joined.assign(c.parties.size(), call.joined);
@@ -122,6 +127,11 @@ void CollectiveRunner::try_send(std::uint32_t id, std::uint32_t l) {
   spec.extra_latency_s = c.step_s;
   spec.latency = LatencyPlace::kAfter;
   spec.notify_sent = true;
+  FluidDemand memory[2];
+  std::size_t demands = 0;
+  if (shape.from < c.memory.size()) memory[demands++] = {c.memory[shape.from], c.memory_read};
+  if (shape.to < c.memory.size()) memory[demands++] = {c.memory[shape.to], c.memory_write};
+  spec.extra = {memory, demands};
   ++lane.started;
   network_->start(path_of(c, lane, shape), spec);
 }

@@ -22,6 +22,11 @@ struct CollectiveCall {
   double start_s = 0.0;
   double step_s = 0.0;
   double efficiency = 1.0;
+  /// Resource of each member's memory (Network::add_resource), or none: every byte of a message
+  /// uses `read` of the sender's and `write` of the receiver's.
+  std::vector<std::uint32_t> memory;
+  double memory_read = 1.0;
+  double memory_write = 1.0;
 };
 
 struct CollectiveDone {
@@ -70,6 +75,8 @@ class CollectiveRunner {
     std::vector<bool> joined;  // by party
     std::uint64_t left = 0;    // messages to deliver
     std::uint64_t tag = 0, flow = 0;
+    std::vector<std::uint32_t> memory;  // by rank; may be empty
+    double memory_read = 0.0, memory_write = 0.0;
     double step_s = 0.0;
     double bound = 0.0;  // of a lane [B/s]
     double waited_s = 0.0;

@@ -189,6 +189,28 @@ TEST_CASE("a straggler delays all by its own delay") {
   CHECK(done[0].time - FineTime() == doctest::Approx(7e-3 + 6.0 * (1e-6 + 1e-3)).epsilon(1e-12));
 }
 
+TEST_CASE("a ring uses the memories at both ends and slows with them") {
+  // Every rank reads and writes as much as it sends and receives: 6 MB each way in 6 steps. At
+  // 1 GB/s of wire a memory of 1.5 GB/s holds each flow to .75 GB/s.
+  const Topology t = test::star(4, 1e9, 0.0);
+  for (const double memory : {2e9, 1.5e9}) {
+    Network network(t);
+    CollectiveRunner runner(network, 5);
+    CollectiveCall call = among(first_ranks(4), CollectiveKind::kAllReduce, "ring", 4e6);
+    for (int r = 0; r < 4; ++r) call.memory.push_back(network.add_resource(memory));
+    runner.start(call);
+    std::vector<NetworkCompletion> batch;
+    std::vector<CollectiveDone> done;
+    while (network.step(batch)) {
+      for (const NetworkCompletion& c : batch) runner.handle(c, done);
+      batch.clear();
+    }
+    REQUIRE(done.size() == 1);
+    CHECK(done[0].time - FineTime() == doctest::Approx(memory < 2e9 ? 8e-3 : 6e-3).epsilon(1e-12));
+    CHECK(network.fluid().account(call.memory[2]).units == doctest::Approx(12e6));
+  }
+}
+
 TEST_CASE("an algorithm that does not exist or does not fit is refused") {
   const Topology t = test::star(6, 1e9, 1e-6);
   const Network network(t);
