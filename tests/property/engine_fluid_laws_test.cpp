@@ -2,7 +2,7 @@
 // work = integral of the rate, accounts = what the activities used.
 #include <doctest/doctest.h>
 
-#include <numeric>
+#include <cmath>
 
 #include "sim/core/rng.h"
 #include "tests/support/fluid.h"
@@ -200,6 +200,53 @@ TEST_CASE("fluid: integrals") {
     hubs += run.system.counters().shared;
   }
   CHECK(hubs > 300);
+}
+
+// Leaves and spines of equal links with a few sizes of flow: most levels tie with others.
+// FluidRun looks at the certificate after every solve.
+TEST_CASE("fluid: equal links and few sizes") {
+  constexpr std::uint32_t kLeaves = 6, kHosts = 6, kSpines = 3, kAll = kLeaves * kHosts;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Rng rng(seed, "test/fluid-ties");
+    FluidRun run;
+    for (std::uint32_t i = 0; i < 2 * (kAll + kLeaves * kSpines); ++i) run.link(1.0);
+    const std::uint64_t sizes = 1 + rng.below(3), flows = 40 + rng.below(160);
+    std::vector<FluidStart> starts;
+    double at = 0.0, bytes = 0.0;
+    for (std::uint64_t i = 0; i < flows; ++i) {
+      const auto from = static_cast<std::uint32_t>(rng.below(kAll));
+      const auto to = static_cast<std::uint32_t>(rng.below(kAll));
+      const std::uint32_t spine = to % kSpines;
+      std::vector<std::uint32_t> route{2 * from, 2 * to + 1};
+      if (from / kHosts != to / kHosts) {
+        route.push_back(2 * (kAll + from / kHosts * kSpines + spine));
+        route.push_back(2 * (kAll + to / kHosts * kSpines + spine) + 1);
+      }
+      if (rng.below(4) == 0) at += static_cast<double>(rng.below(3));
+      starts.push_back(flow(at, 1.0 + static_cast<double>(rng.below(sizes)), route));
+      bytes += starts.back().level;
+    }
+    run.play(starts);
+    CHECK(run.end_s.size() == flows);
+    double up = 0.0;
+    for (std::uint32_t h = 0; h < kAll; ++h) up += run.system.account(2 * h).units;
+    CHECK_NEAR(up, bytes, 1e-12);
+  }
+}
+
+// Amounts over sixteen powers of ten: what is left of a resource may be much smaller than it.
+TEST_CASE("fluid: very unequal amounts") {
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    Rng rng(seed, "test/fluid-extremes");
+    RandomFluid f = random_fluid(seed, 3.0);
+    for (FluidStart& s : f.starts) {
+      for (FluidDemand& d : s.demands) d.amount *= std::pow(10.0, rng.uniform(-12.0, 4.0));
+    }
+    FluidRun run;
+    for (const double c : f.capacities) run.link(c);
+    run.play(f.starts);
+    CHECK(run.end_s.size() == f.starts.size());
+  }
 }
 
 TEST_CASE("fluid: a faster resource never slows a single activity") {
