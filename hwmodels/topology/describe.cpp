@@ -67,11 +67,18 @@ class MaxFlow {
 
 constexpr double kMostRate = 1e15;  ///< B/s; stands for "no limit" in flows
 
+/// Endpoints with a fabric of their own talk over nothing else.
+bool counts(const TopologyLink& link, bool fabric_only) {
+  return !fabric_only || link.plane == LinkPlane::kFabric;
+}
+
 /// Flow from the endpoints of one half to those of the other.
-double cut_flow(const Topology& t, const std::vector<bool>& left, const std::vector<bool>& right) {
+double cut_flow(const Topology& t, const std::vector<bool>& left, const std::vector<bool>& right,
+                bool fabric_only) {
   const auto n = static_cast<std::uint32_t>(t.vertices.size());
   MaxFlow flow(n + 2);
   for (const TopologyLink& l : t.links) {
+    if (!counts(l, fabric_only)) continue;
     // Who does not forward only sends what is his and takes what is for him.
     if (left[l.to] && !t.vertices[l.to].forwards) continue;
     if (right[l.from] && !t.vertices[l.from].forwards) continue;
@@ -88,10 +95,11 @@ double cut_flow(const Topology& t, const std::vector<bool>& left, const std::vec
   return flow.run(n, n + 1);
 }
 
-double injection_of(const Topology& t, const std::vector<bool>& half) {
+double injection_of(const Topology& t, const std::vector<bool>& half, bool fabric_only) {
   double sum = 0.0;
   for (const TopologyLink& l : t.links) {
-    if (half[l.from]) sum += std::min(kMostRate, t.wires[l.wire].bandwidth.value());
+    if (half[l.from] && counts(l, fabric_only))
+      sum += std::min(kMostRate, t.wires[l.wire].bandwidth.value());
   }
   return sum;
 }
@@ -100,6 +108,12 @@ void find_bisection(const Topology& t, TopologySummary& s) {
   constexpr std::size_t kManyLinks = 60000;  // then only the plain halves
   const std::size_t n = t.endpoints.size();
   if (n < 2) return;
+  const bool fabric_only =
+      std::all_of(t.endpoints.begin(), t.endpoints.end(), [&](std::uint32_t e) {
+        const auto out = t.out_links(e);
+        return std::any_of(out.begin(), out.end(),
+                           [&](std::uint32_t l) { return t.links[l].plane == LinkPlane::kFabric; });
+      });
   double narrowest = std::numeric_limits<double>::infinity();
   std::size_t block = (n + 1) / 2;
   while (true) {
@@ -111,11 +125,12 @@ void find_bisection(const Topology& t, TopologySummary& s) {
       on_left += is_left ? 1 : 0;
     }
     if (on_left == n / 2 || on_left == n - n / 2) {
-      const double flow = cut_flow(t, left, right);
+      const double flow = cut_flow(t, left, right, fabric_only);
       if (flow < narrowest) {
         narrowest = flow;
         s.bisection = BytesPerSec(flow);
-        s.injection = BytesPerSec(std::min(injection_of(t, left), injection_of(t, right)));
+        s.injection = BytesPerSec(
+            std::min(injection_of(t, left, fabric_only), injection_of(t, right, fabric_only)));
       }
     }
     if (block == 1 || t.links.size() > kManyLinks) break;

@@ -25,6 +25,7 @@ struct TopologySummary {
   /// The narrowest of the natural cuts of the endpoints into halves (first and second half; by each
   /// bit of their number), by max-flow over everything in between, one direction. Never below the
   /// true bisection bandwidth, and equal to it for the structures of the registry.
+  /// Where every endpoint is on a device fabric, over that alone, as their routes are.
   BytesPerSec bisection;
   BytesPerSec injection;          ///< what the endpoints of one half can send
   double oversubscription = 0.0;  ///< injection / bisection; 0 where nothing crosses

@@ -254,7 +254,7 @@ class Planner {
     spec.dims = even_dims(node.devices, std::clamp(static_cast<int>(ports / 2 + 0.5), 1, 3));
     const bool cube =
         std::all_of(spec.dims.begin(), spec.dims.end(), [](std::int64_t d) { return d == 2; });
-    if (cube && ports >= 2.0 * static_cast<double>(spec.dims.size())) {
+    if (cube && std::abs(ports - 2.0 * static_cast<double>(spec.dims.size())) < 0.5) {
       LinkUse& use = spec.links["link"];  // both links of a dimension lead to one neighbour
       use.count = 2;
     }

@@ -79,7 +79,7 @@ class TopologyRouter {
                       std::uint64_t hash, std::vector<std::uint32_t>& links) const = 0;
 };
 
-/// Links out of service, by index; wires of the same cable fail together.
+/// Links out of service, by index. The topology must outlive it and stay where it is.
 class LinkFailures {
  public:
   explicit LinkFailures(const Topology& topology);

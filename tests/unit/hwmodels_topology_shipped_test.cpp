@@ -63,6 +63,11 @@ TEST_CASE("bisection, diameter and oversubscription are those of the textbook") 
   CHECK(spine.diameter == 4);
   CHECK(summary_of(catalog, "Fat-tree-HDR-1024").oversubscription == doctest::Approx(1.0));
   CHECK(summary_of(catalog, "DGX-H100-SuperPOD").oversubscription == doctest::Approx(1.0));
+  // Servers: their devices' own fabric, 4 x 450 x .836 between halves of eight H100.
+  const TopologySummary server =
+      summarize(build_node(catalog, catalog.node("8xH100-SXM")).topology);
+  CHECK(server.bisection.value() == doctest::Approx(4 * 450e9 * 0.836));
+  CHECK(server.oversubscription == doctest::Approx(1.0));
   // One root port of 31.5 x .81 GB/s for the four devices of a socket.
   CHECK(summary_of(catalog, "PCIe-8xL40S").bisection.value() == doctest::Approx(31.5e9 * 0.81));
   // The longest dimension is cut also where it is not the last one.
