@@ -41,7 +41,7 @@ struct CollectiveDone {
 ///   while (network.step(batch))
 ///     for (c : batch) if (!runner.handle(c, done)) ...;   // the owner's own
 ///
-/// Memory: 28 bytes per lane and one path for each lane of several messages; nothing per message.
+/// Memory: 32 bytes per lane and one path for each lane of several messages; nothing per message.
 /// Laws: see closed_forms.h; bytes on the wires are the program's traffic times hops.
 class CollectiveRunner {
  public:
