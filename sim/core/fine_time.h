@@ -1,7 +1,6 @@
 #pragma once
 
 #include <compare>
-#include <cmath>
 #include <cstdint>
 
 #include "sim/core/sim_time.h"
@@ -22,10 +21,10 @@ class FineTime {
   FineTime after(double delay_s) const {
     const double ns = delay_s * 1e9;
     if (!(ns < 9.2e18 - static_cast<double>(ns_))) return max();
-    const double whole = std::floor(ns);
+    const auto whole = static_cast<std::int64_t>(ns);
     FineTime t;
-    t.ns_ = ns_ + static_cast<std::int64_t>(whole);
-    t.fraction_ = fraction_ + (ns - whole);
+    t.ns_ = ns_ + whole;
+    t.fraction_ = fraction_ + (ns - static_cast<double>(whole));
     if (t.fraction_ >= 1.0) {
       t.fraction_ -= 1.0;
       ++t.ns_;

@@ -3,43 +3,13 @@
 #include <algorithm>
 
 #include "sim/core/error.h"
+#include "sim/engine/packed_key.h"
 
 namespace medley {
 
 namespace {
 constexpr std::uint64_t kSequenceMask = EventQueue::kSequenceLimit - 1;
 constexpr std::uint32_t kPrefetchFrom = 1U << 14;  // below, the heap sits in L2
-
-// a < b as 0 or 1, hidden from the optimiser: GCC 12 would turn what depends on it into branches,
-// and one mispredicted branch costs more than a whole level (72 against 49 ns per event).
-inline std::uint32_t less(const EventQueue::Key& a, const EventQueue::Key& b) {
-  std::uint32_t result = a < b ? 1U : 0U;
-  __asm__("" : "+r"(result));
-  return result;
-}
-
-// `second` (0 or 1) chooses b over a, by masks for the same reason.
-inline EventQueue::Key pick(EventQueue::Key a, EventQueue::Key b, std::uint32_t second) {
-  const std::uint64_t mask = 0 - std::uint64_t{second};
-  const auto low_a = static_cast<std::uint64_t>(a), high_a = static_cast<std::uint64_t>(a >> 64);
-  const auto low_b = static_cast<std::uint64_t>(b), high_b = static_cast<std::uint64_t>(b >> 64);
-  const std::uint64_t high = high_a ^ ((high_a ^ high_b) & mask);
-  return EventQueue::Key{high} << 64 | (low_a ^ ((low_a ^ low_b) & mask));
-}
-
-struct Least {
-  EventQueue::Key key;
-  std::uint32_t index;
-};
-
-inline Least least_of_4(const EventQueue::Key* k) {
-  const std::uint32_t low = less(k[1], k[0]);
-  const std::uint32_t high = less(k[3], k[2]);
-  const EventQueue::Key a = pick(k[0], k[1], low);
-  const EventQueue::Key b = pick(k[2], k[3], high);
-  const std::uint32_t upper = less(b, a);
-  return {pick(a, b, upper), low ^ ((low ^ (high | 2U)) & (0U - upper))};
-}
 
 std::uint64_t splitmix(std::uint64_t x) {
   x += 0x9e3779b97f4a7c15U;

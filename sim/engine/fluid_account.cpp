@@ -7,52 +7,52 @@
 namespace medley {
 
 // Brings the account up to now.
-void FluidCore::flush(Resource& r) const {
-  const double elapsed = now_ - r.since;
-  r.since = now_;
-  if (r.hub != kNone && &r != &resources_[r.hub]) {
-    const WideSum virtual_time = virtual_now(hubs_[r.hub]);
-    r.units += r.weight.value() * (virtual_time - r.mark).value();
-    r.busy_s += elapsed;
-    r.mark = virtual_time;
-    return;
-  }
-  if (r.use > 0.0) {
-    r.units += r.use * elapsed;
-    r.busy_s += elapsed;
-    if (r.saturated) r.saturated_s += elapsed;
+void FluidCore::flush(std::uint32_t r) {
+  Account& account = accounts_[r];
+  const std::uint32_t hub = resources_[r].hub;
+  const double elapsed = now_ - account.since;
+  account.since = now_;
+  if (hub != kNone && hub != r) {
+    const WideSum virtual_time = virtual_now(hubs_[hub]);
+    account.units += resources_[r].weight.value() * (virtual_time - account.mark).value();
+    account.busy_s += elapsed;
+    account.mark = virtual_time;
+  } else if (account.use > 0.0) {
+    account.units += account.use * elapsed;
+    account.busy_s += elapsed;
+    if (looks_[r].saturated) account.saturated_s += elapsed;
   }
 }
 
 void FluidCore::set_use(std::uint32_t r, double use, bool saturated) {
-  Resource& resource = resources_[r];
   saturated = saturated && use > 0.0;
-  if (resource.use == use && resource.saturated == saturated) return;
-  flush(resource);
-  resource.use = use;
-  resource.saturated = saturated;
+  if (accounts_[r].use == use && looks_[r].saturated == saturated) return;
+  flush(r);
+  accounts_[r].use = use;
+  looks_[r].saturated = saturated;
 }
 
 double FluidCore::use(std::uint32_t r) const {
   MEDLEY_CHECK(r < resources_.size(), "no such resource");
   const Resource& resource = resources_[r];
-  if (resource.hub == kNone || resource.hub == r) return resource.use;
+  if (resource.hub == kNone || resource.hub == r) return accounts_[r].use;
   return resource.weight.value() * hubs_[resource.hub].level;
 }
 
 FluidUse FluidCore::account(std::uint32_t r) const {
   MEDLEY_CHECK(r < resources_.size(), "no such resource");
-  const Resource& resource = resources_[r];
-  const double elapsed = now_ - resource.since;
-  FluidUse total{resource.units, resource.busy_s, resource.saturated_s};
-  if (resource.hub != kNone && resource.hub != r) {
-    const WideSum virtual_time = virtual_now(hubs_[resource.hub]);
-    total.units += resource.weight.value() * (virtual_time - resource.mark).value();
+  const Account& account = accounts_[r];
+  const std::uint32_t hub = resources_[r].hub;
+  const double elapsed = now_ - account.since;
+  FluidUse total{account.units, account.busy_s, account.saturated_s};
+  if (hub != kNone && hub != r) {
+    const WideSum virtual_time = virtual_now(hubs_[hub]);
+    total.units += resources_[r].weight.value() * (virtual_time - account.mark).value();
     total.busy_s += elapsed;
-  } else if (resource.use > 0.0) {
-    total.units += resource.use * elapsed;
+  } else if (account.use > 0.0) {
+    total.units += account.use * elapsed;
     total.busy_s += elapsed;
-    if (resource.saturated) total.saturated_s += elapsed;
+    if (looks_[r].saturated) total.saturated_s += elapsed;
   }
   return total;
 }
@@ -64,9 +64,9 @@ std::string FluidCore::certificate(double tolerance) const {
   level.assign(activities_.size(), 0.0);
   for (std::uint32_t a = 0; a < activities_.size(); ++a) {
     const Activity& self = activities_[a];
-    if (!self.live || (self.left == 0.0 && self.count == 0)) continue;
+    if (!self.live || (self.left == 0.0 && paths_[a].count == 0)) continue;
     level[a] = rate({a, self.generation}) * self.level;
-    for (const Element& e : path(self)) {
+    for (const Element& e : path(a)) {
       used[e.resource] += e.weight * level[a];
       highest[e.resource] = std::max(highest[e.resource], level[a]);
     }
@@ -79,12 +79,12 @@ std::string FluidCore::certificate(double tolerance) const {
   }
   for (std::uint32_t a = 0; a < activities_.size(); ++a) {
     const Activity& self = activities_[a];
-    if (!self.live || (self.left == 0.0 && self.count == 0)) continue;
-    if (level[a] > self.cap * (1.0 + tolerance)) {
-      return fmt::format("activity {}: level {} above its bound {}", a, level[a], self.cap);
+    if (!self.live || (self.left == 0.0 && paths_[a].count == 0)) continue;
+    if (level[a] > paths_[a].cap * (1.0 + tolerance)) {
+      return fmt::format("activity {}: level {} above its bound {}", a, level[a], paths_[a].cap);
     }
-    bool held = level[a] >= self.cap * (1.0 - tolerance);
-    for (const Element& e : path(self)) {
+    bool held = level[a] >= paths_[a].cap * (1.0 - tolerance);
+    for (const Element& e : path(a)) {
       const std::uint32_t r = e.resource;
       held = held || (used[r] >= resources_[r].capacity * (1.0 - tolerance) &&
                       level[a] >= highest[r] * (1.0 - tolerance));

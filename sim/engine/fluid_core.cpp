@@ -7,11 +7,15 @@
 
 namespace medley {
 
+FluidCore::FluidCore(FineTime start) : now_(start) {
+  MEDLEY_CHECK(start >= FineTime(), "a start before time 0");
+}
+
 std::uint32_t FluidCore::add_resource(double capacity) {
   MEDLEY_CHECK(capacity >= 0.0 && std::isfinite(capacity), "capacity must be finite and >= 0");
   MEDLEY_CHECK(resources_.size() < FluidTimers::kShared - 1, "too many resources");
   resources_.emplace_back().capacity = capacity;
-  resources_.back().since = now_;
+  accounts_.emplace_back().since = now_;
   hubs_.emplace_back();
   looks_.emplace_back();
   timers_.add_resource();
@@ -37,7 +41,7 @@ void FluidCore::set_capacity(std::uint32_t r, double capacity) {
     resource.capacity = capacity;
     lower_waterline(share(resource));
   } else {
-    if (!resource.saturated && before > 0.0 && !resource.touched) {
+    if (!looks_[r].saturated && before > 0.0 && !resource.touched) {
       resource.capacity = capacity;
       return;
     }
@@ -68,16 +72,16 @@ FluidHandle FluidCore::start(const FluidActivity& activity) {
   self.since = now_;
   self.level = activity.level;
   self.bound = activity.bound;
-  self.cap = activity.bound * activity.level;
   self.tag = activity.tag;
   self.sequence = sequence_++;
   self.hub = kNone;
   self.live = true;
-  self.count = 0;
+  Path& path = paths_[a];
+  path = {activity.bound * activity.level, 0, 0};
   levels_[a] = Level();
   ++active_;
   if (activity.work > 0.0) place_demands(a, activity.demands);
-  if (activity.work == 0.0 || (self.count == 0 && self.bound == kInfinity)) {
+  if (activity.work == 0.0 || (path.count == 0 && self.bound == kInfinity)) {
     self.left = 0.0;
     timers_.set(a, now_);
   } else {
@@ -91,11 +95,12 @@ std::uint32_t FluidCore::take_slot() {
     MEDLEY_CHECK(activities_.size() < kBound - 1, "too many activities");
     activities_.emplace_back();
     levels_.emplace_back();
+    paths_.emplace_back();
     timers_.add_activity();
     return static_cast<std::uint32_t>(activities_.size() - 1);
   }
   const std::uint32_t a = free_slot_;
-  free_slot_ = activities_[a].first;
+  free_slot_ = paths_[a].first;
   return a;
 }
 
@@ -115,14 +120,15 @@ std::uint32_t FluidCore::take_elements(std::uint8_t size_class) {
 void FluidCore::place_demands(std::uint32_t a, std::span<const FluidDemand> demands) {
   std::uint8_t size_class = 0;
   while ((std::size_t{1} << size_class) < demands.size()) ++size_class;
-  Activity& self = activities_[a];
-  self.size_class = size_class;
+  const double level = activities_[a].level;
+  activities_[a].size_class = size_class;
+  Path& self = paths_[a];
   self.first = take_elements(size_class);
   Element* const elements = &elements_[self.first];
   for (const FluidDemand& demand : demands) {
     MEDLEY_CHECK(demand.resource < resources_.size(), "demand for no such resource");
     MEDLEY_CHECK(demand.amount >= 0.0 && std::isfinite(demand.amount), "amount not finite, >= 0");
-    const double weight = demand.amount / self.level;
+    const double weight = demand.amount / level;
     if (weight == 0.0) continue;
     // The stamp of a resource says where its element is, if it is one of this activity's.
     std::uint32_t& stamp = resources_[demand.resource].stamp;
@@ -146,7 +152,7 @@ void FluidCore::attach(std::uint32_t a) {
     return;
   }
   fresh_.push_back(a);
-  for (const Element& e : path(activities_[a])) {
+  for (const Element& e : path(a)) {
     if (under_hub(resources_[e.resource])) dissolve_hub(resources_[e.resource].hub);
     touch(e.resource);
   }
@@ -154,7 +160,7 @@ void FluidCore::attach(std::uint32_t a) {
 }
 
 void FluidCore::add_users(std::uint32_t a) {
-  const Activity& self = activities_[a];
+  const Path& self = paths_[a];
   for (std::uint32_t i = self.first; i < self.first + self.count; ++i) {
     Element& e = elements_[i];
     Resource& r = resources_[e.resource];
@@ -187,19 +193,20 @@ void FluidCore::remove(std::uint32_t a) {
     leave_hub(a);
   } else {
     timers_.erase(a);
-    if (self.count > 0) lower_waterline(levels_[a].value);
-    for (const Element& e : path(self)) {
+    if (paths_[a].count > 0) lower_waterline(levels_[a].value);
+    for (const Element& e : path(a)) {
       touch(e.resource);
       remove_user(e);
     }
   }
-  if (self.count > 0) {
-    elements_[self.first].place = free_elements_[self.size_class];
-    free_elements_[self.size_class] = self.first;
+  if (paths_[a].count > 0) {
+    elements_[paths_[a].first].place = free_elements_[self.size_class];
+    free_elements_[self.size_class] = paths_[a].first;
   }
   self.live = false;
   ++self.generation;
-  self.first = free_slot_;
+  paths_[a].first = free_slot_;
+  paths_[a].count = 0;
   free_slot_ = a;
   --active_;
 }
@@ -221,20 +228,20 @@ void FluidCore::set_bound(FluidHandle h, double bound) {
   MEDLEY_CHECK(bound >= 0.0, "bound must be >= 0");
   Activity& self = activities_[h.slot];
   if (bound == self.bound || (self.left == 0.0 && self.hub == kNone)) return;
-  const double before = self.cap;
+  const double before = paths_[h.slot].cap, cap = bound * self.level;
   self.bound = bound;
-  self.cap = bound * self.level;
+  paths_[h.slot].cap = cap;
   if (self.hub != kNone) {
     touch_hub(self.hub);
-    hubs_[self.hub].loose |= self.cap > before;
-    hubs_[self.hub].cap = std::min(hubs_[self.hub].cap, self.cap);
+    hubs_[self.hub].loose |= cap > before;
+    hubs_[self.hub].cap = std::min(hubs_[self.hub].cap, cap);
     return;
   }
   const double level = levels_[h.slot].value;
-  if (level < before && level <= self.cap) return;
-  lower_waterline(std::min(level, self.cap));
+  if (level < before && level <= cap) return;
+  lower_waterline(std::min(level, cap));
   fresh_.push_back(h.slot);
-  for (const Element& e : path(self)) touch(e.resource);
+  for (const Element& e : path(h.slot)) touch(e.resource);
 }
 
 double FluidCore::remaining(FluidHandle h) const {

@@ -54,7 +54,7 @@ class FluidCore {
   static constexpr std::uint32_t kNone = 0xffffffffU;
   static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-  explicit FluidCore(FineTime start) : now_(start) {}
+  explicit FluidCore(FineTime start);
 
   std::uint32_t add_resource(double capacity);
   void set_capacity(std::uint32_t r, double capacity);
@@ -93,16 +93,18 @@ class FluidCore {
     WideSum end;  // virtual, under a hub
     double level = 1.0;
     double bound = 0.0;
-    double cap = 0.0;  // bound * level
     std::uint64_t tag = 0;
     std::uint64_t sequence = 0;
     std::uint32_t generation = 0;
-    std::uint32_t first = 0;  // element
-    std::uint32_t count = 0;
     std::uint32_t hub = kNone;
     std::uint32_t place = 0;  // in the hub's heap
     std::uint8_t size_class = 0;
     bool live = false;
+  };
+  struct Path {               // of an activity: what a solve needs of it
+    double cap = 0.0;         // bound * level
+    std::uint32_t first = 0;  // element; of a free activity, the next free one
+    std::uint32_t count = 0;
   };
   enum class Phase : std::uint8_t { kAssumed, kOpen, kFinal };
   struct Level {
@@ -110,21 +112,20 @@ class FluidCore {
     std::uint32_t holder = kNone;   // the resource that stops it, if it is not its bound
     Phase phase = Phase::kAssumed;  // final or open only within a solve
   };
-  struct Resource {
+  struct alignas(64) Resource {
     double capacity = 0.0;
     WideSum weight;  // sum of its users' k
-    double use = 0.0;
-    double units = 0.0, busy_s = 0.0, saturated_s = 0.0;  // up to `since`
-    FineTime since;
-    WideSum mark;  // virtual time of `since`, under a hub
+    std::vector<User> users;
     std::uint32_t hub = kNone;
-    std::uint64_t visit = 0;       // the last general solve that saw it
     std::uint32_t most_users = 0;  // since its weight was summed anew
     std::uint32_t stamp = 0;
-    std::uint64_t checked = 0;  // the last lone_bottleneck() that saw it
-    bool saturated = false;
     bool touched = false;
-    std::vector<User> users;
+  };
+  struct alignas(64) Account {  // of a resource, up to `since`
+    double use = 0.0;
+    double units = 0.0, busy_s = 0.0, saturated_s = 0.0;
+    FineTime since;
+    WideSum mark;  // virtual time of `since`, under a hub
   };
   struct Hub {
     std::vector<std::pair<WideSum, std::uint32_t>> heap;  // virtual end, activity
@@ -142,9 +143,11 @@ class FluidCore {
   FluidTimers timers_;
   FluidCounters counters_;
   std::vector<Activity> activities_;
+  std::vector<Path> paths_;    // of activities
   std::vector<Level> levels_;  // of activities
   std::vector<Resource> resources_;
-  std::vector<Hub> hubs_;  // by resource
+  std::vector<Account> accounts_;  // of resources
+  std::vector<Hub> hubs_;          // by resource
   bool needs_solve() const {
     return !touched_.empty() || !touched_hubs_.empty() || !fresh_.empty();
   }
@@ -164,13 +167,14 @@ class FluidCore {
   double left_now(const Activity& a) const;
 
   // fluid_account.cpp
-  void flush(Resource& r) const;
+  void flush(std::uint32_t r);
   void set_use(std::uint32_t r, double use, bool saturated);
   double share(const Resource& r) const {
     return r.weight.value() > 0.0 ? r.capacity / r.weight.value() : kInfinity;
   }
-  std::span<const Element> path(const Activity& a) const {
-    return {elements_.data() + (a.count > 0 ? a.first : 0), a.count};
+  std::span<const Element> path(std::uint32_t a) const {
+    const Path& p = paths_[a];
+    return {elements_.data() + (p.count > 0 ? p.first : 0), p.count};
   }
 
   // fluid_hub.cpp
@@ -201,13 +205,15 @@ class FluidCore {
   void rerate(std::uint32_t a, double level, bool ordered);
 
   // fluid_fill.cpp: one general solve.
-  struct Look {               // at a resource
-    std::uint64_t visit = 0;  // the solve it belongs to
-    double event = 0.0;       // level of its next event, or less
-    std::uint32_t open = 0;   // open activities on it
+  struct Look {                 // at a resource
+    std::uint64_t visit = 0;    // the solve it belongs to
+    std::uint64_t checked = 0;  // the last lone_bottleneck() that saw it
+    double event = 0.0;         // level of its next event, or less
+    std::uint32_t open = 0;     // open activities on it
     bool queued = false;
     bool assumed = false;  // the event rests on nothing of it being open
     bool full = false;
+    bool saturated = false;  // at the end of the last solve that changed it
   };
   struct Sums {
     double used = 0.0;    // by levels passed
@@ -229,6 +235,8 @@ class FluidCore {
   };
   static constexpr std::uint32_t kBound = 0x80000000U;
   void fill();
+  void start_filling();
+  bool may_rise(std::uint32_t a) const;
   bool looked_at(std::uint32_t r) const { return looks_[r].visit == visit_; }
   void look(std::uint32_t r);
   void open(std::uint32_t a);
@@ -245,7 +253,7 @@ class FluidCore {
 
   std::vector<Element> elements_;
   std::vector<std::uint32_t> free_elements_;  // by size class, linked through Element::place
-  std::uint32_t free_slot_ = kNone;           // linked through Activity::first
+  std::uint32_t free_slot_ = kNone;           // linked through Path::first
   std::uint64_t sequence_ = 0;
   std::uint64_t solved_sequence_ = 0;  // activities from here on are new
   std::vector<std::uint32_t> touched_, touched_hubs_;

@@ -8,6 +8,8 @@
 namespace medley {
 
 namespace {
+// Levels that differ by rounding alone count as reaching the waterline.
+constexpr double kWaterlineMargin = 1e-9;
 constexpr double kSame = 1e-14;  // levels this close, relatively, are unchanged
 constexpr double kPassed = 1e-12;
 constexpr double kFits = 1.0 + 1e-13;
@@ -20,12 +22,10 @@ void FluidCore::fill() {
   looked_.clear();
   lone_.clear();
   open_activities_ = 0;
-  filled_ = passed_ = 0.0;
-  if (waterline_ < kInfinity) raise_to(waterline_);
+  start_filling();
   for (const std::uint32_t a : fresh_) {
-    const Activity& self = activities_[a];
-    if (!self.live || self.hub != kNone || self.count == 0) continue;
-    const std::uint32_t first = path(self)[0].resource;
+    if (!may_rise(a)) continue;
+    const std::uint32_t first = path(a)[0].resource;
     const bool alone =
         looked_at(first) && resources_[first].users.size() == 1 && !looks_[first].open;
     if (!alone && levels_[a].phase == Phase::kAssumed) open(a);
@@ -43,7 +43,7 @@ void FluidCore::fill() {
       const std::uint32_t a = event.id - kBound;
       if (levels_[a].phase != Phase::kOpen) continue;
       raise_to(event.level);
-      freeze(a, activities_[a].cap, kNone);
+      freeze(a, paths_[a].cap, kNone);
     } else if (looks_[event.id].queued && looks_[event.id].event == event.level) {
       raise_to(event.level);
       step(event.id);
@@ -53,6 +53,20 @@ void FluidCore::fill() {
   for (const std::uint32_t r : lone_) {
     if (lone_bottleneck(r)) make_hub(r);
   }
+}
+
+bool FluidCore::may_rise(std::uint32_t a) const {
+  return activities_[a].live && activities_[a].hub == kNone && paths_[a].count > 0;
+}
+
+void FluidCore::start_filling() {
+  for (const std::uint32_t a : fresh_) {
+    if (!may_rise(a)) continue;
+    lower_waterline(paths_[a].cap);
+    for (const Element& e : path(a)) lower_waterline(share(resources_[e.resource]));
+  }
+  filled_ = passed_ = 0.0;
+  if (waterline_ < kInfinity) raise_to(waterline_ - kWaterlineMargin * waterline_);
 }
 
 void FluidCore::raise_to(double level) {
@@ -67,15 +81,17 @@ void FluidCore::push(double level, std::uint32_t id) {
 }
 
 void FluidCore::look(std::uint32_t r) {
-  looks_[r] = Look();
-  looks_[r].visit = visit_;
+  Look& l = looks_[r];
+  l.visit = visit_;
+  l.open = 0;
+  l.queued = l.assumed = l.full = false;
   looked_.push_back(r);
   counters_.visited += resources_[r].users.size();
 }
 
 void FluidCore::open(std::uint32_t a) {
-  const Activity& self = activities_[a];
-  for (const Element& e : path(self)) {
+  const std::span<const Element> demands = path(a);
+  for (const Element& e : demands) {
     if (looked_at(e.resource) && looks_[e.resource].full) {  // a tie: that one holds it where it is
       levels_[a].holder = e.resource;
       return;
@@ -83,12 +99,12 @@ void FluidCore::open(std::uint32_t a) {
   }
   levels_[a].phase = Phase::kOpen;
   ++open_activities_;
-  if (self.cap < kInfinity) push(self.cap, kBound | a);
-  for (const Element& e : path(self)) {
+  if (paths_[a].cap < kInfinity) push(paths_[a].cap, kBound | a);
+  for (const Element& e : demands) {
     if (!looked_at(e.resource)) look(e.resource);
     ++looks_[e.resource].open;
   }
-  for (const Element& e : path(self)) {
+  for (const Element& e : demands) {
     const Look& l = looks_[e.resource];
     if (!l.queued || l.assumed) queue(e.resource);
   }
@@ -102,18 +118,20 @@ void FluidCore::queue(std::uint32_t r) {
   if (looks_[r].queued) push(event, r);
 }
 
+// Without branches: which users are final is as good as random.
 FluidCore::Sums FluidCore::sum(std::uint32_t r) const {
   Sums s;
+  const double passed = passed_;
   for (const User& user : resources_[r].users) {
     const Level& level = levels_[user.activity];
-    if (level.phase == Phase::kFinal || (level.phase == Phase::kAssumed && level.value < passed_)) {
-      s.used += user.weight * level.value;
-      continue;
-    }
-    s.weight += user.weight;
-    if (level.phase == Phase::kOpen) continue;
-    s.rest += user.weight * level.value;
-    if (level.holder == r) s.held = level.value;
+    const bool assumed = level.phase == Phase::kAssumed;
+    const bool final = (level.phase == Phase::kFinal) | (assumed & (level.value < passed));
+    const bool stays = assumed & !final;
+    const double use = user.weight * level.value;
+    s.used += final ? use : 0.0;
+    s.weight += final ? 0.0 : user.weight;
+    s.rest += stays ? use : 0.0;
+    s.held = stays & (level.holder == r) ? level.value : s.held;
   }
   return s;
 }
@@ -183,7 +201,7 @@ void FluidCore::freeze(std::uint32_t a, double level, std::uint32_t holder) {
   changes_.push_back({a, l.value});
   l = {level, holder, Phase::kFinal};
   if (was_open) --open_activities_;
-  for (const Element& e : path(activities_[a])) {
+  for (const Element& e : path(a)) {
     if (was_open) {
       --looks_[e.resource].open;
     } else if (!looked_at(e.resource)) {
@@ -199,12 +217,11 @@ bool FluidCore::lone_bottleneck(std::uint32_t r) {
   if (!(level > 0.0)) return false;
   ++lone_check_;
   for (const User& user : resources_[r].users) {
-    const Activity& self = activities_[user.activity];
-    if (self.cap < level) return false;
-    for (const Element& e : path(self)) {
-      Resource& other = resources_[e.resource];
-      if (e.resource == r || other.checked == lone_check_) continue;
-      other.checked = lone_check_;
+    if (paths_[user.activity].cap < level) return false;
+    for (const Element& e : path(user.activity)) {
+      const Resource& other = resources_[e.resource];
+      if (e.resource == r || looks_[e.resource].checked == lone_check_) continue;
+      looks_[e.resource].checked = lone_check_;
       if (share(other) <= level) return false;
       for (const User& u : other.users) {
         if (levels_[u.activity].holder != r) return false;

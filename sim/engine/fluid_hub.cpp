@@ -8,7 +8,7 @@ namespace medley {
 // The hub of all that it would be connected with, if that is one and it uses it.
 std::uint32_t FluidCore::hub_to_join(std::uint32_t a) const {
   std::uint32_t h = kNone;
-  for (const Element& e : path(activities_[a])) {
+  for (const Element& e : path(a)) {
     const Resource& r = resources_[e.resource];
     if (r.hub == kNone) {
       if (!r.users.empty()) return kNone;
@@ -19,7 +19,7 @@ std::uint32_t FluidCore::hub_to_join(std::uint32_t a) const {
     }
   }
   if (h == kNone) return kNone;
-  for (const Element& e : path(activities_[a])) {
+  for (const Element& e : path(a)) {
     if (e.resource == h) return h;
   }
   return kNone;
@@ -43,14 +43,14 @@ void FluidCore::join_hub(std::uint32_t a, std::uint32_t h) {
   touch_hub(h);
   Hub& hub = hubs_[h];
   Activity& self = activities_[a];
-  for (const Element& e : path(self)) {
+  for (const Element& e : path(a)) {
     if (e.resource != h) bring_under_hub(e.resource, h);
   }
   add_users(a);
-  for (const Element& e : path(self)) {
+  for (const Element& e : path(a)) {
     if (e.resource != h) hub.ceiling = std::min(hub.ceiling, share(resources_[e.resource]));
   }
-  hub.cap = std::min(hub.cap, self.cap);
+  hub.cap = std::min(hub.cap, paths_[a].cap);
   self.hub = h;
   self.end = hub.virtual_time + WideSum(self.left * self.level);
   hub.heap.emplace_back();
@@ -59,12 +59,12 @@ void FluidCore::join_hub(std::uint32_t a, std::uint32_t h) {
 
 void FluidCore::bring_under_hub(std::uint32_t r, std::uint32_t h) {
   Resource& resource = resources_[r];
-  flush(resource);
+  flush(r);
   if (resource.hub == h) return;
-  resource.use = 0.0;
-  resource.saturated = false;
+  accounts_[r].use = 0.0;
+  looks_[r].saturated = false;
   resource.hub = h;
-  resource.mark = hubs_[h].virtual_time;
+  accounts_[r].mark = hubs_[h].virtual_time;
 }
 
 void FluidCore::leave_hub(std::uint32_t a) {
@@ -83,9 +83,9 @@ void FluidCore::leave_hub(std::uint32_t a) {
     }
   }
   hub.loose = true;
-  for (const Element& e : path(self)) {
+  for (const Element& e : path(a)) {
     Resource& r = resources_[e.resource];
-    if (e.resource != h) flush(r);
+    if (e.resource != h) flush(e.resource);
     remove_user(e);
     if (e.resource != h && r.users.empty()) r.hub = kNone;
   }
@@ -115,8 +115,8 @@ void FluidCore::tighten(std::uint32_t h) {
   hub.loose = false;
   hub.cap = hub.ceiling = kInfinity;
   for (const auto& [end, a] : hub.heap) {
-    hub.cap = std::min(hub.cap, activities_[a].cap);
-    for (const Element& e : path(activities_[a])) {
+    hub.cap = std::min(hub.cap, paths_[a].cap);
+    for (const Element& e : path(a)) {
       if (e.resource != h) hub.ceiling = std::min(hub.ceiling, share(resources_[e.resource]));
     }
   }
@@ -130,7 +130,7 @@ void FluidCore::make_hub(std::uint32_t h) {
   hub.level = 0.0;
   for (const User& user : resources_[h].users) {
     Activity& a = activities_[user.activity];
-    for (const Element& e : path(a)) {
+    for (const Element& e : path(user.activity)) {
       if (e.resource != h) bring_under_hub(e.resource, h);
     }
     settle(a);
@@ -157,13 +157,13 @@ void FluidCore::dissolve_hub(std::uint32_t h) {
     self.hub = kNone;
     levels_[a] = Level();
     fresh_.push_back(a);
-    for (const Element& e : path(self)) {
+    for (const Element& e : path(a)) {
       Resource& r = resources_[e.resource];
       if (r.hub == kNone) continue;
       touch(e.resource);
       if (e.resource == h) continue;
-      flush(r);
-      r.use = r.weight.value() * hub.level;
+      flush(e.resource);
+      accounts_[e.resource].use = r.weight.value() * hub.level;
       r.hub = kNone;
     }
   }

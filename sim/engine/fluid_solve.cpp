@@ -6,8 +6,6 @@
 namespace medley {
 
 namespace {
-// Levels that differ by rounding alone count as reaching the waterline.
-constexpr double kWaterlineMargin = 1e-9;
 constexpr double kFull = 1.0 - 1e-12;
 }  // namespace
 
@@ -45,7 +43,7 @@ void FluidCore::solve() {
 #endif
 }
 
-// Hubs, activities without demands, and the waterline.
+// Hubs, and activities without demands.
 void FluidCore::prepare() {
   for (const std::uint32_t h : touched_hubs_) {
     if (!hubs_[h].touched) continue;  // dissolved meanwhile
@@ -55,15 +53,11 @@ void FluidCore::prepare() {
   for (const std::uint32_t a : fresh_) {
     const Activity& self = activities_[a];
     if (!self.live || self.hub != kNone) continue;
-    if (self.count == 0 && self.left > 0.0) {
-      levels_[a].value = self.cap;
-      rerate(a, self.cap, true);
+    if (paths_[a].count == 0 && self.left > 0.0) {
+      levels_[a].value = paths_[a].cap;
+      rerate(a, paths_[a].cap, true);
     }
-    if (self.count == 0) continue;
-    lower_waterline(self.cap);
-    for (const Element& e : path(self)) lower_waterline(share(resources_[e.resource]));
   }
-  waterline_ -= waterline_ < kInfinity ? kWaterlineMargin * waterline_ : 0.0;
 }
 
 // One activity and its own resources.
@@ -71,18 +65,17 @@ bool FluidCore::solve_alone(std::uint32_t r) {
   const Resource& resource = resources_[r];
   if (resource.users.size() != 1) return false;
   const std::uint32_t a = resource.users[0].activity;
-  Activity& self = activities_[a];
-  double level = self.cap;
+  double level = paths_[a].cap;
   std::uint32_t holder = kNone;
-  for (const Element& e : path(self)) {
+  for (const Element& e : path(a)) {
     const Resource& other = resources_[e.resource];
     if (other.users.size() != 1) return false;
     const double fills = other.capacity / e.weight;
     if (fills < level || holder == kNone) holder = fills <= level ? e.resource : holder;
     level = std::min(level, fills);
   }
-  for (const Element& e : path(self)) {
-    Resource& other = resources_[e.resource];
+  for (const Element& e : path(a)) {
+    const Resource& other = resources_[e.resource];
     looks_[e.resource].visit = visit_;
     const bool saturated = other.capacity / e.weight == level;
     set_use(e.resource, saturated ? other.capacity : e.weight * level, saturated);
@@ -130,7 +123,7 @@ void FluidCore::settle(Activity& a) const {
 void FluidCore::rerate(std::uint32_t a, double level, bool ordered) {
   Activity& self = activities_[a];
   settle(self);
-  self.rate = level == self.cap ? self.bound : level / self.level;
+  self.rate = level == paths_[a].cap ? self.bound : level / self.level;
   FineTime end = now_;
   if (self.left > 0.0) end = self.rate > 0.0 ? now_.after(self.left / self.rate) : FineTime::max();
   if (ordered) {
