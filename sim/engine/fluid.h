@@ -59,8 +59,8 @@ struct FluidCounters {
   std::uint64_t alone = 0;       ///< activities that share nothing, rated directly
   std::uint64_t shared = 0;      ///< updates of a lone bottleneck, in constant time
   std::uint64_t components = 0;  ///< general solves
-  std::uint64_t visited = 0;     ///< activities looked at by general solves
-  std::uint64_t rerated = 0;     ///< of those, whose rate changed
+  std::uint64_t visited = 0;     ///< activities on the resources that general solves looked at
+  std::uint64_t rerated = 0;     ///< activities whose rate they changed
 };
 
 class FluidCore;
@@ -86,9 +86,9 @@ class FluidCore;
 /// rounding; integral of x_i = work_i. Deterministic. No allocation once capacities are reached.
 ///
 /// Cost: an activity that shares nothing, and any change where one resource is the only bottleneck
-/// of all that is connected with it, O(log n); otherwise the activities connected with the change
-/// at or above the lowest level that it can move (the waterline), times their demands. How:
-/// fluid_core.h.
+/// of all that is connected with it, O(log n); otherwise the activities whose rate really changes,
+/// times their demands, times the users of those resources. How: fluid_core.h. Figures:
+/// tools/bench/README.md.
 /// Source: progressive filling as in Bertsekas and Gallager, Data Networks, section 6.5.2.
 class FluidSystem {
  public:

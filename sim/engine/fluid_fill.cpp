@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <functional>
 
@@ -13,6 +14,17 @@ constexpr double kWaterlineMargin = 1e-9;
 constexpr double kSame = 1e-14;  // levels this close, relatively, are unchanged
 constexpr double kPassed = 1e-12;
 constexpr double kFits = 1.0 + 1e-13;
+
+// All ones or 0, hidden from the optimiser, which would make branches of it.
+std::uint64_t mask_if(bool condition) {
+  std::uint64_t mask = 0 - std::uint64_t{condition};
+  __asm__("" : "+r"(mask));
+  return mask;
+}
+
+double masked(double x, std::uint64_t mask) {
+  return std::bit_cast<double>(std::bit_cast<std::uint64_t>(x) & mask);
+}
 }  // namespace
 
 void FluidCore::fill() {
@@ -122,17 +134,21 @@ void FluidCore::queue(std::uint32_t r) {
 FluidCore::Sums FluidCore::sum(std::uint32_t r) const {
   Sums s;
   const double passed = passed_;
+  std::uint64_t held = std::bit_cast<std::uint64_t>(s.held);
   for (const User& user : resources_[r].users) {
     const Level& level = levels_[user.activity];
-    const bool assumed = level.phase == Phase::kAssumed;
-    const bool final = (level.phase == Phase::kFinal) | (assumed & (level.value < passed));
-    const bool stays = assumed & !final;
+    const std::uint64_t assumed = mask_if(level.phase == Phase::kAssumed);
+    const std::uint64_t final =
+        mask_if(level.phase == Phase::kFinal) | (assumed & mask_if(level.value < passed));
+    const std::uint64_t stays = assumed & ~final;
     const double use = user.weight * level.value;
-    s.used += final ? use : 0.0;
-    s.weight += final ? 0.0 : user.weight;
-    s.rest += stays ? use : 0.0;
-    s.held = stays & (level.holder == r) ? level.value : s.held;
+    s.used += masked(use, final);
+    s.weight += masked(user.weight, ~final);
+    s.rest += masked(use, stays);
+    const std::uint64_t is_held = stays & mask_if(level.holder == r);
+    held = (held & ~is_held) | (std::bit_cast<std::uint64_t>(level.value) & is_held);
   }
+  s.held = std::bit_cast<double>(held);
   return s;
 }
 
