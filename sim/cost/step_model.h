@@ -60,6 +60,23 @@ struct StepCost {
   Extrapolated extrapolated;
 };
 
+/// What a step uses of what others may use too; times as if alone.
+///   kernels: device_s - link_s seconds of every device, of which compute_s at full arithmetic rate
+///   and memory_s at full memory rate (sums over kernels; they overlap)
+///   links: link_s seconds, in which each rank moves the payloads below
+struct StepUse {
+  double step_s = 0.0;
+  double device_s = 0.0;
+  double host_floor_s = 0.0;  ///< see StepCost
+  double compute_s = 0.0;     ///< per device
+  double memory_s = 0.0;      ///< per device
+  double link_s = 0.0;
+  double all_reduce_bytes = 0.0;  ///< payload per rank, all stages
+  double all_to_all_bytes = 0.0;
+  double send_bytes = 0.0;  ///< between pipeline stages, per rank, all boundaries
+  int collectives = 0;      ///< messages one after the other in the step
+};
+
 /// One step of a decode batch.
 struct DecodePoint {
   double step_s = 0.0;
@@ -152,6 +169,10 @@ class StepModel {
   /// sequences have not yet filled the sliding window (their windowed context still grows).
   DecodeBatch decode_batch(const Features& x, double max_kv, double below_window) const;
 
+  /// What the step of `cost` uses of devices and links. Measured tables and constants count as
+  /// kernels that use all of their device; tables hold collectives in their kernels' times.
+  StepUse use(const Features& x, double max_kv, const StepCost& cost) const;
+
   /// What the caller needs to build Features.
   const FeatureContext& context() const;
 
@@ -176,6 +197,7 @@ class DecodeBatch {
   /// The straight piece that starts at step j0: at(j0 + j) = first + j slope for j < steps.
   DecodeLine line(double j0) const;
   double clock() const { return clock_; }
+  double host_floor_s() const { return host_floor_s_; }
   double stage_s() const { return stage_s_; }  ///< slowest pipeline stage, at step 0
   double link_bytes() const { return link_bytes_; }
   const double* trust() const { return trust_; }

@@ -56,7 +56,7 @@ void Analysis::find_trust() {
   double joules = 0.0;
   for (std::size_t r = 0; r < result().replicas.size(); ++r) {
     const ReplicaRecord& replica = result().replicas[r];
-    const double devices = scenario().pools[replica.pool].devices_per_replica();
+    const double devices = scenario().pools[replica.pool].device_share();
     for (int c = 0; c < kProvenanceClasses; ++c) {
       trust_.time[c] += replica.trust_s[c] * devices;
       busy += replica.trust_s[c] * devices;

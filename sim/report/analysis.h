@@ -50,13 +50,13 @@ enum class SloVerdict : std::uint8_t { kNone, kMet, kMissed, kUnknown };
 
 /// Times of one request in seconds, NaN where undefined.
 struct RequestTimes {
-  double queue = kBlank;    ///< scheduled - arrival
-  double prefill = kBlank;  ///< prompt computed - scheduled
+  double queue = kBlank;         ///< scheduled - arrival
+  double prefill = kBlank;       ///< prompt computed - scheduled
   double kv_transfer = kBlank;   ///< KV at the decode replica - prompt computed; 0: one replica
   double decode_queue = kBlank;  ///< joined a batch there - KV there; 0: one replica
-  double ttft = kBlank;     ///< first token - arrival
-  double tpot = kBlank;     ///< (last - first) / (out - 1); undefined for one output token
-  double e2e = kBlank;      ///< last token - arrival
+  double ttft = kBlank;          ///< first token - arrival
+  double tpot = kBlank;          ///< (last - first) / (out - 1); undefined for one output token
+  double e2e = kBlank;           ///< last token - arrival
 };
 
 /// Everything the writers need, computed once. Keeps references to scenario and result.

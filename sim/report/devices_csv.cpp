@@ -6,25 +6,16 @@
 namespace medley {
 
 namespace {
-struct Slot {
-  bool used = false;
-  std::uint32_t replica = 0;
-};
-
 double ratio(double a, double b) {
   return b > 0.0 ? a / b : kBlank;
 }
 
 /// What each device of a node serves.
-std::vector<Slot> slots_of(const Analysis& a, const NodeAccount& node) {
-  std::vector<Slot> slots(static_cast<std::size_t>(a.scenario().nodes[node.group].type.devices));
-  for (const std::uint32_t r : node.replicas) {
-    const ReplicaRecord& replica = a.result().replicas[r];
-    const int devices = a.scenario().pools[replica.pool].devices_per_replica();
-    for (int d = 0; d < devices; ++d) {
-      const std::size_t at = replica.first_device + static_cast<std::size_t>(d);
-      if (at < slots.size()) slots[at] = {true, r};
-    }
+std::vector<std::vector<std::uint32_t>> slots_of(const Analysis& a, const NodeAccount& node) {
+  std::vector<std::vector<std::uint32_t>> slots(
+      static_cast<std::size_t>(a.scenario().nodes[node.group].type.devices));
+  for (const Resident& r : node.residents) {
+    for (std::uint32_t d = 0; d < r.devices; ++d) slots[r.first + d].push_back(r.replica);
   }
   return slots;
 }
@@ -45,7 +36,7 @@ void write_spare(TableFile& out, const Analysis& a, const NodeAccount& node) {
   // Its price is carried by the pools on the node; on an empty node nobody carries it.
   Known usd = a.account().node_usd_per_s(node.group);
   usd *= run / a.scenario().nodes[node.group].type.devices;
-  out.number(node.assigned == 0 ? usd.or_blank() : 0.0);
+  out.number(node.assigned == 0.0 ? usd.or_blank() : 0.0);
   const Sourced<Watts>& deep_idle = a.scenario().nodes[node.group].device.power.deep_idle;
   out.text(idle.known() ? to_string(deep_idle.provenance) : "");
   out.text(idle.known() ? "ok" : idle.status()).integer(0).integer(0);
@@ -72,7 +63,7 @@ void write_used(TableFile& out, const Analysis& a, const NodeAccount& node, std:
   out.number(ratio(replica.bytes, n * replica.busy_s * rates.bandwidth));
   out.number(replica.limited_s);
   Known usd = a.account().node_usd_per_s(node.group);
-  usd *= run / node.assigned;
+  usd *= run * pool.sharing.fraction / node.assigned;
   out.number(usd.or_blank());
   out.text(power.dynamic_known ? to_string(power.provenance) : "");
   out.text(power.dynamic_known ? "ok" : "missing:" + power.missing);
@@ -85,16 +76,19 @@ void write_devices_csv(const Analysis& a, const std::string& path) {
   TableFile out("devices.csv", path);
   for (const NodeAccount& node : a.account().nodes()) {
     const NodeGroup& group = a.scenario().nodes[node.group];
-    const std::vector<Slot> slots = slots_of(a, node);
+    const auto slots = slots_of(a, node);
     for (std::size_t d = 0; d < slots.size(); ++d) {
-      out.text(group.name).integer(node.node).integer(static_cast<std::int64_t>(d));
-      out.text(group.device.name);
-      if (slots[d].used) {
-        write_used(out, a, node, slots[d].replica);
-      } else {
-        write_spare(out, a, node);
+      // One row per replica on it, one when there is none.
+      for (std::size_t i = 0; i < std::max<std::size_t>(1, slots[d].size()); ++i) {
+        out.text(group.name).integer(node.node).integer(static_cast<std::int64_t>(d));
+        out.text(group.device.name);
+        if (slots[d].empty()) {
+          write_spare(out, a, node);
+        } else {
+          write_used(out, a, node, slots[d][i]);
+        }
+        out.end_row();
       }
-      out.end_row();
     }
   }
   out.close();

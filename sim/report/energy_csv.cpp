@@ -32,7 +32,7 @@ Curve pool_curve(const Analysis& a, std::size_t pool) {
   if (!power.dynamic_known) c.known = Known::unknown(power.missing);
   for (const ReplicaRecord& r : a.result().replicas) {
     if (r.pool != pool) continue;
-    const double n = a.scenario().pools[pool].devices_per_replica();
+    const double n = a.scenario().pools[pool].device_share();
     c.course.add(r.extra_energy_j);
     c.devices += n;
     c.limited.add(r.limited_bin_s, n);
@@ -49,19 +49,19 @@ void add_node(const Analysis& a, const NodeAccount& node, double factor, Curve& 
   const GroupPower& g = a.account().groups()[node.group];
   if (!g.overhead_w.known()) c.known += g.overhead_w;
   if (!g.psu.known()) c.known += g.psu;
-  const int spare = a.scenario().nodes[node.group].type.devices - node.assigned;
+  const double spare = a.scenario().nodes[node.group].type.devices - node.assigned;
   double watts = g.overhead_w.value;
   if (spare > 0) {
     watts += spare * g.deep_idle_w.value;
     if (!g.deep_idle_w.known()) c.known += g.deep_idle_w;
   }
   const double scale = factor / (g.psu.known() ? g.psu.value : 1.0);
-  for (const std::uint32_t i : node.replicas) {
-    const ReplicaRecord& r = a.result().replicas[i];
+  for (const Resident& i : node.residents) {
+    const ReplicaRecord& r = a.result().replicas[i.replica];
     const PoolPower& power = a.account().pools()[r.pool];
     if (!power.dynamic_known) c.known += Known::unknown(power.missing);
-    watts += power.context_idle_w.value * a.scenario().pools[r.pool].devices_per_replica();
-    c.course.add(r.extra_energy_j, scale);
+    watts += power.context_idle_w.value * a.scenario().pools[r.pool].device_share() * i.part;
+    c.course.add(r.extra_energy_j, scale * i.part);
   }
   c.course.add_constant(watts * scale);
 }

@@ -75,9 +75,16 @@ void FleetAccount::place() {
   for (std::size_t r = 0; r < result_.replicas.size(); ++r) {
     const ReplicaRecord& replica = result_.replicas[r];
     const PoolSpec& pool = scenario_.pools[replica.pool];
-    NodeAccount& node = nodes_[first[pool.node_group] + replica.node];
-    node.replicas.push_back(static_cast<std::uint32_t>(r));
-    node.assigned += pool.devices_per_replica();
+    const auto room = static_cast<std::uint32_t>(scenario_.nodes[pool.node_group].type.devices);
+    const auto all = static_cast<std::uint32_t>(pool.devices_per_replica());
+    std::uint32_t at = replica.first_device, left = all;
+    for (std::size_t n = first[pool.node_group] + replica.node; left > 0; ++n, at = 0) {
+      const std::uint32_t here = std::min(left, room - at);
+      nodes_[n].residents.push_back(
+          {static_cast<std::uint32_t>(r), at, here, static_cast<double>(here) / all});
+      nodes_[n].assigned += here * pool.sharing.fraction;
+      left -= here;
+    }
   }
 }
 
@@ -152,7 +159,7 @@ Known FleetAccount::replica_j(std::size_t replica, double from, double to) const
   to = std::min(to, run_s_);
   if (to <= from) return k;
   const double seconds = to - from;
-  k.value = power.context_idle_w.value * scenario_.pools[r.pool].devices_per_replica() * seconds;
+  k.value = power.context_idle_w.value * scenario_.pools[r.pool].device_share() * seconds;
   const double bin = result_.bin.value();
   const auto bins = r.extra_energy_j.size();
   auto b = static_cast<std::size_t>(std::max(0.0, std::floor(from / bin)));
@@ -168,19 +175,21 @@ Known FleetAccount::replica_j(std::size_t replica, double from, double to) const
 }
 
 double FleetAccount::share(const NodeAccount& node, std::size_t pool) const {
-  if (node.assigned == 0) return 0.0;
-  int own = 0;
-  for (const std::uint32_t r : node.replicas) {
-    if (result_.replicas[r].pool == pool) own += scenario_.pools[pool].devices_per_replica();
+  if (node.assigned == 0.0) return 0.0;
+  double own = 0.0;
+  for (const Resident& r : node.residents) {
+    if (result_.replicas[r.replica].pool == pool) {
+      own += r.devices * scenario_.pools[pool].sharing.fraction;
+    }
   }
-  return static_cast<double>(own) / node.assigned;
+  return own / node.assigned;
 }
 
 Known FleetAccount::overhead_j(const NodeAccount& node, double seconds) const {
   const GroupPower& g = groups_[node.group];
   Known k = g.overhead_w;
-  const int spare = scenario_.nodes[node.group].type.devices - node.assigned;
-  if (spare > 0) {
+  const double spare = scenario_.nodes[node.group].type.devices - node.assigned;
+  if (spare > 1e-9) {
     Known idle = g.deep_idle_w;
     idle *= spare;
     k += idle;
@@ -201,7 +210,11 @@ Known FleetAccount::node_j(const NodeAccount& node, double from, double to) cons
   to = std::min(to, run_s_);
   if (to <= from) return {};
   Known dc;
-  for (const std::uint32_t r : node.replicas) dc += replica_j(r, from, to);
+  for (const Resident& r : node.residents) {
+    Known part = replica_j(r.replica, from, to);
+    part *= r.part;
+    dc += part;
+  }
   dc += overhead_j(node, to - from);
   return over_psu(dc, groups_[node.group].psu);
 }
@@ -234,8 +247,8 @@ Known FleetAccount::cluster_devices_j(double from, double to) const {
   Known k;
   for (std::size_t r = 0; r < result_.replicas.size(); ++r) k += replica_j(r, from, to);
   for (const NodeAccount& node : nodes_) {
-    const int spare = scenario_.nodes[node.group].type.devices - node.assigned;
-    if (spare == 0) continue;
+    const double spare = scenario_.nodes[node.group].type.devices - node.assigned;
+    if (spare < 1e-9) continue;
     Known idle = groups_[node.group].deep_idle_w;
     idle *= spare * std::max(0.0, to - from);
     k += idle;

@@ -31,12 +31,20 @@ struct Known {
   Known& operator*=(double factor);
 };
 
+/// A replica on a server: the whole of it, or the part that its devices there are.
+struct Resident {
+  std::uint32_t replica = 0;  ///< index into RunResult::replicas
+  std::uint32_t first = 0;    ///< device within the server
+  std::uint32_t devices = 0;
+  double part = 1.0;  ///< of the replica's devices
+};
+
 /// One physical server.
 struct NodeAccount {
   std::size_t group = 0;
-  int node = 0;                         ///< within the group
-  std::vector<std::uint32_t> replicas;  ///< indices into RunResult::replicas
-  int assigned = 0;                     ///< devices that serve a pool
+  int node = 0;  ///< within the group
+  std::vector<Resident> residents;
+  double assigned = 0.0;  ///< devices that serve a pool
 };
 
 /// Power of a pool's devices and of a group's other parts.

@@ -63,9 +63,9 @@ void write_row(TableFile& out, const Analysis& a, std::size_t i) {
   }
   out.seconds(r.arrival.ns());
   duration(out, t.queue, r.arrival, r.scheduled);
-  const HandoffRecord* h =
-      a.result().handoffs.empty() || !handed_over(a.result().handoffs[i]) ? nullptr
-                                                                          : &a.result().handoffs[i];
+  const HandoffRecord* h = a.result().handoffs.empty() || !handed_over(a.result().handoffs[i])
+                               ? nullptr
+                               : &a.result().handoffs[i];
   duration(out, t.prefill, r.scheduled, h ? h->prefilled : r.first_token);
   duration(out, t.kv_transfer, h ? h->prefilled : SimTime(), h ? h->arrived : SimTime());
   duration(out, t.ttft, r.arrival, r.first_token);

@@ -68,7 +68,7 @@ void SummaryBuilder::add_rates(std::size_t s) {
 
 SummaryBuilder::Hardware SummaryBuilder::hardware_of(std::size_t p) const {
   const PoolSpec& pool = scenario_.pools[p];
-  const double devices = pool.devices_per_replica();
+  const double devices = pool.device_share();
   const PoolRates rates = pool_rates(scenario_, pool);
   Hardware h;
   for (const ReplicaRecord& r : result_.replicas) {

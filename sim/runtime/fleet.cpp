@@ -82,6 +82,10 @@ void Fleet::begin_lanes(std::uint32_t r) {
   const int lanes = unit.replica->lanes();
   for (int lane = 0; lane < lanes; ++lane) {
     if (unit.replica->begin(lane, engine_.now())) {
+      if (unit.shared) {
+        begin_shared(r, lane);
+        continue;
+      }
       unit.ends[static_cast<std::size_t>(lane)] =
           engine_.schedule(unit.replica->end(lane), EventClass::kCompletion, r, kStepEnd,
                            static_cast<std::uint64_t>(lane));

@@ -5,11 +5,14 @@
 #include <vector>
 
 #include "sim/engine/engine.h"
+#include "sim/runtime/footprint.h"
 #include "sim/runtime/handoff.h"
 #include "sim/runtime/meter.h"
 #include "sim/runtime/shared_loops.h"
 #include "sim/runtime/simulation.h"
+#include "sim/runtime/step_player.h"
 #include "sim/runtime/transport.h"
+#include "sim/scenario/placement.h"
 
 namespace medley {
 
@@ -25,13 +28,22 @@ inline double watts_or_zero(const std::optional<Watts>& w) {
 class Fleet final : private ReplicaListener,
                     private RouterView,
                     private ArrivalSource,
-                    private Transport::Listener {
+                    private Transport::Listener,
+                    private StepPlayer::Listener {
  public:
   Fleet(const Catalog& catalog, const Scenario& scenario, const RunHooks& hooks);
   RunResult run();
 
  private:
-  enum Kind : std::uint32_t { kArrive = 1, kStepEnd, kStageFree, kTakeSample, kBegin, kNetwork, kJoin };
+  enum Kind : std::uint32_t {
+    kArrive = 1,
+    kStepEnd,
+    kStageFree,
+    kTakeSample,
+    kBegin,
+    kNetwork,
+    kJoin
+  };
   struct Unit {  ///< one replica and what the router knows of it
     std::unique_ptr<Replica> replica;
     std::unique_ptr<ReplicaMeter> meter;
@@ -45,6 +57,7 @@ class Fleet final : private ReplicaListener,
     std::vector<EventHandle> ends;  ///< by lane
     EventHandle wake;
     bool dirty = false;
+    bool shared = false;  ///< its steps are played
   };
   /// Mean output length of what has ended, by class: all that a controller can expect.
   struct Expectation {
@@ -80,6 +93,14 @@ class Fleet final : private ReplicaListener,
     router_->load_changed(replica, *this);
     if (pairing_) pairing_->load_changed(replica, *this);
   }
+
+  // fleet_sharing.cpp: steps that others slow down
+  void build_sharing(const Catalog& catalog);
+  void need_transport(const Catalog& catalog);
+  void share_devices(const std::vector<ReplicaSite>& sites, std::vector<StepFootprint>& footprints);
+  void begin_shared(std::uint32_t replica, int lane);
+  void on_activity(std::uint64_t tag) override { player_->on_activity(tag); }
+  void on_step_played(std::uint32_t unit, int lane, SimTime end) override;
 
   // fleet_handoff.cpp: from prefill to decode replicas
   void build_handoff(const Catalog& catalog);
@@ -143,6 +164,7 @@ class Fleet final : private ReplicaListener,
   std::vector<std::uint32_t> filtered_;
   std::unique_ptr<Router> router_;
   std::unique_ptr<Transport> transport_;  ///< where something moves between replicas
+  std::unique_ptr<StepPlayer> player_;    ///< where steps of some replicas are slowed down
   std::unique_ptr<Router> pairing_;
   std::vector<std::vector<std::uint32_t>> decode_candidates_;  ///< by trace model
   std::vector<std::uint32_t> with_room_;
@@ -164,6 +186,7 @@ class Fleet final : private ReplicaListener,
   std::uint32_t acting_ = 0;
   std::int64_t ended_ = 0;
   Seconds sample_every_;
+  Placement placement_;
 };
 
 }  // namespace medley

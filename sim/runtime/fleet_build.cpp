@@ -28,8 +28,10 @@ Fleet::Fleet(const Catalog& catalog, const Scenario& scenario, const RunHooks& h
       hooks_(hooks),
       engine_(engine_options(scenario, hooks)),
       rng_(scenario.seed, "routing"),
-      sample_every_(scenario.report.interval) {
+      sample_every_(scenario.report.interval),
+      placement_(place_replicas(scenario)) {
   build_pools(catalog);
+  build_sharing(catalog);
   build_replicas();
   router_ = make_router(scenario.routing, "/routing/policy", candidates_);
   build_handoff(catalog);
@@ -82,7 +84,6 @@ void Fleet::build_pools(const Catalog& catalog) {
 }
 
 void Fleet::build_replicas() {
-  const Placement placement = place_replicas(scenario_);
   std::size_t count = 0;
   for (const PoolSpec& pool : scenario_.pools) count += static_cast<std::size_t>(pool.replicas);
   units_.resize(count);
@@ -105,15 +106,17 @@ void Fleet::build_replicas() {
     if (pool.role == PoolRole::kPrefill) config.handoff = scenario_.kv_transfer.first_token;
     config.floor_w = watts_or_zero(power.active_floor) * power.devices;
     for (int i = 0; i < pool.replicas; ++i, ++next) {
+      config.shared = player_ && player_->footprint(static_cast<std::uint32_t>(next)).shared;
       ReplicaRecord& record = result_.replicas[next];
       record.pool = static_cast<std::uint16_t>(p);
       record.replica = static_cast<std::uint32_t>(i);
-      record.node = placement.pools[p][static_cast<std::size_t>(i)].node;
-      record.first_device = placement.pools[p][static_cast<std::size_t>(i)].first_device;
+      record.node = placement_.pools[p][static_cast<std::size_t>(i)].node;
+      record.first_device = placement_.pools[p][static_cast<std::size_t>(i)].first_device;
       record.blocks = config.blocks;
       Unit& unit = units_[next];
       unit.pool = static_cast<std::uint16_t>(p);
       unit.role = pool.role;
+      unit.shared = config.shared;
       unit.place = {static_cast<std::uint32_t>(pool.node_group), record.node, record.first_device};
       unit.meter = std::make_unique<ReplicaMeter>(
           config.floor_w, watts_or_zero(power.context_idle) * power.devices, config.lanes, bin,
@@ -165,7 +168,7 @@ PoolProfile Fleet::profile_pool(std::size_t p) const {
   profile.prefill_tokens_per_s = chunk_s > 0.0 ? pool.batching.max_num_batched_tokens / chunk_s
                                                : std::numeric_limits<double>::max();
   const NodeGroup& group = scenario_.nodes[pool.node_group];
-  const double devices = pool.devices_per_replica();
+  const double devices = pool.device_share();
   if (group.device.rent.known()) {
     profile.usd_per_s = (*group.device.rent).value() * devices;
   } else if (group.type.rent.known() && group.type.devices > 0) {

@@ -34,8 +34,7 @@ void Fleet::build_handoff(const Catalog& catalog) {
   }
   pairing_ =
       make_router(scenario_.kv_transfer.pairing, "/kv_transfer/pairing/policy", decode_candidates_);
-  transport_ = std::make_unique<Transport>(catalog, scenario_, engine_, kNetwork,
-                                           static_cast<Transport::Listener&>(*this));
+  need_transport(catalog);
   unpaired_.resize(trace_.models.size());
   handoff_of_request_.assign(trace_.requests.size(), HandoffState::kNone);
   result_.handoffs.resize(trace_.requests.size());

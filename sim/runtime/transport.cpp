@@ -19,15 +19,20 @@ static ClusterTopology cluster_of(const Catalog& catalog, const Scenario& scenar
 }
 
 struct Transport::Impl {
-  Impl(const Catalog& catalog, const Scenario& scenario, Engine& e, std::uint32_t kind,
-       Listener& l)
+  Impl(const Catalog& catalog, const Scenario& scenario, Engine& e, std::uint32_t kind, Listener& l)
       : cluster(cluster_of(catalog, scenario)),
         network(cluster.topology),
         driver(e, network, EventClass::kCompletion, 0, kind),
         listener(l) {
     driver.bind<&Impl::on_completion>(*this);
   }
-  void on_completion(const NetworkCompletion& c) { listener.on_arrived(c.tag); }
+  void on_completion(const NetworkCompletion& c) {
+    if (c.event == NetworkEvent::kActivity) {
+      listener.on_activity(c.tag);
+    } else {
+      listener.on_arrived(c.tag);
+    }
+  }
 
   ClusterTopology cluster;
   Network network;
@@ -36,13 +41,56 @@ struct Transport::Impl {
   bool changed = false;
 };
 
-Transport::Transport(const Catalog& catalog, const Scenario& scenario, Engine& engine, std::uint32_t kind,
-                     Listener& listener)
+Transport::Transport(const Catalog& catalog, const Scenario& scenario, Engine& engine,
+                     std::uint32_t kind, Listener& listener)
     : impl_(std::make_unique<Impl>(catalog, scenario, engine, kind, listener)) {}
 Transport::~Transport() = default;
 
 std::uint32_t Transport::vertex(const DevicePlace& place) const {
   return impl_->cluster.device(place.group, place.node, place.device);
+}
+
+void Transport::wires_between(std::uint32_t from, std::uint32_t to, std::uint64_t hash,
+                              std::vector<std::uint32_t>& out) const {
+  out.clear();
+  if (from == to) return;
+  TopologyRoute route;
+  impl_->cluster.topology.route(from, to, hash, route);
+  for (const std::uint32_t link : route.links) {
+    out.push_back(impl_->cluster.topology.links[link].wire);
+  }
+}
+
+std::size_t Transport::wire_count() const {
+  return impl_->cluster.topology.wires.size();
+}
+
+double Transport::wire_capacity(std::uint32_t wire) const {
+  return impl_->network.wire_capacity(wire);
+}
+
+std::uint32_t Transport::add_resource(double capacity) {
+  return impl_->network.add_resource(capacity);
+}
+
+FluidHandle Transport::start_activity(const FluidActivity& activity) {
+  impl_->driver.catch_up();
+  impl_->changed = true;
+  return impl_->network.start_activity(activity);
+}
+
+void Transport::cancel_activity(FluidHandle activity) {
+  impl_->driver.catch_up();
+  impl_->changed = true;
+  if (impl_->network.fluid().running(activity)) impl_->network.fluid().cancel(activity);
+}
+
+FineTime Transport::now() const {
+  return impl_->network.now();
+}
+
+void Transport::catch_up() {
+  impl_->driver.catch_up();
 }
 
 TransferHandle Transport::start(const TransportFlow& flow) {

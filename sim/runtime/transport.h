@@ -49,6 +49,7 @@ class Transport {
    public:
     virtual ~Listener() = default;
     virtual void on_arrived(std::uint64_t tag) = 0;
+    virtual void on_activity(std::uint64_t tag) = 0;
   };
   /// `kind`: of its events in `engine`; the owner passes those to on_event.
   Transport(const Catalog& catalog, const Scenario& scenario, Engine& engine, std::uint32_t kind,
@@ -56,6 +57,17 @@ class Transport {
   ~Transport();
 
   std::uint32_t vertex(const DevicePlace& place) const;
+  /// Wires between two vertices for flows of this hash, one per crossing.
+  void wires_between(std::uint32_t from, std::uint32_t to, std::uint64_t hash,
+                     std::vector<std::uint32_t>& out) const;
+  std::size_t wire_count() const;
+  double wire_capacity(std::uint32_t wire) const;  ///< [B/s]
+  /// A resource beside the wires: a device's arithmetic, its memory.
+  std::uint32_t add_resource(double capacity);
+  FluidHandle start_activity(const FluidActivity& activity);
+  void cancel_activity(FluidHandle activity);
+  FineTime now() const;  ///< the network's: never behind the engine's in a handler
+  void catch_up();
   TransferHandle start(const TransportFlow& flow);
   bool running(TransferHandle flow) const;
   void set_bound(TransferHandle flow, double bytes_per_s);  ///< nothing happens once it has arrived

@@ -118,6 +118,7 @@ class Loader {
     s.pools = read_pools(root, s.nodes, context);
     s.routing = read_routing(root);
     s.kv_transfer = read_kv_transfer(root, s.pools);
+    s.contention = read_contention(root);
     s.slo = read_slo(root);
     s.price = read_price(root);
     s.measure = read_measure(root);

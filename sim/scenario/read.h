@@ -22,8 +22,8 @@ struct ReadContext {
   std::map<std::string, std::vector<std::string>>& assumed;  ///< node group -> fields, sorted
 };
 
-/// {"nodes": {name: {"type" | inline node, "count", "power_limit", "overrides"}}, "fabric": how they
-/// are joined (read_cluster_fabric), kept as written in the resolved form}
+/// {"nodes": {name: {"type" | inline node, "count", "power_limit", "overrides"}}, "fabric": how
+/// they are joined (read_cluster_fabric), kept as written in the resolved form}
 std::vector<NodeGroup> read_cluster(ResolvingReader& cluster, const ReadContext& context,
                                     ClusterFabricSpec& fabric);
 
@@ -53,6 +53,8 @@ Precision read_precision(ResolvingReader& pool, ModelSpec& model, const DeviceSp
 RoutingPolicy read_routing(ResolvingReader& root);
 /// "kv_transfer": how prefill pools hand prompts to decode pools. Checks that every model with one
 /// has the other and that the backends can deploy the pair (BackendSpec::kv_transfer).
+ContentionSpec read_contention(ResolvingReader& root);
+SharingSpec read_sharing(ResolvingReader& pool);
 KvTransferSpec read_kv_transfer(ResolvingReader& root, const std::vector<PoolSpec>& pools);
 std::map<std::string, SloSpec> read_slo(ResolvingReader& root);
 PriceSpec read_price(ResolvingReader& root);

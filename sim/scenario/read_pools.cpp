@@ -274,6 +274,7 @@ PoolSpec read_pool(const std::string& name, ResolvingReader& pool,
   spec.role = role == "prefill"  ? PoolRole::kPrefill
               : role == "decode" ? PoolRole::kDecode
                                  : PoolRole::kUnified;
+  spec.sharing = read_sharing(pool);
   const double utilization = spec.backend.memory_utilization.value.value_or(0.9);
   spec.memory_utilization =
       pool.number_or("gpu_memory_utilization", utilization, Range{Range::positive().min, 1.0});

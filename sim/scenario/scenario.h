@@ -42,6 +42,23 @@ struct KvTransferSpec {
   RoutingPolicy pairing{"least_outstanding_tokens", {}};
 };
 
+/// How a pool's replicas share devices with replicas of other pools (or of their own).
+struct SharingSpec {
+  enum class Mode : std::uint8_t {
+    kExclusive,
+    kTimeSlice,  ///< kernels of one replica at a time
+    kMps,        ///< kernels side by side: arithmetic and memory bandwidth shared as demanded
+    kMig         ///< a fixed slice of the device: nothing shared
+  } mode = Mode::kExclusive;
+  double fraction = 1.0;  ///< of each device's memory (kMig: of everything)
+};
+
+/// What slows steps down.
+struct ContentionSpec {
+  bool steps = true;     ///< steps wait for others on shared devices and links; false: as if alone
+  bool layered = false;  ///< kernels and messages of every layer in turn; else of a whole step
+};
+
 /// Replicas of one model on one node group: everything resolved.
 struct PoolSpec {
   std::string name;
@@ -51,6 +68,7 @@ struct PoolSpec {
   BackendSpec backend;     ///< with the pool's overrides applied
   Precision precision;
   PoolRole role = PoolRole::kUnified;
+  SharingSpec sharing;
   int replicas = 1;
   int tensor_parallel = 1;
   int pipeline_parallel = 1;
@@ -61,6 +79,8 @@ struct PoolSpec {
   std::int64_t num_blocks_override = 0;  ///< 0: from memory
   StepModelSpec step_model;              ///< roofline, kernel tables or constants
   int devices_per_replica() const { return tensor_parallel * pipeline_parallel; }
+  /// Devices that a replica pays for: a part of each where it shares them.
+  double device_share() const { return devices_per_replica() * sharing.fraction; }
 };
 
 struct SloSpec {
@@ -100,6 +120,7 @@ struct Scenario {
   std::vector<PoolSpec> pools;
   RoutingPolicy routing;
   KvTransferSpec kv_transfer;
+  ContentionSpec contention;
   Trace trace;
   std::map<std::string, SloSpec> slo;  ///< by class; "default" serves classes without their own
   PriceSpec price;

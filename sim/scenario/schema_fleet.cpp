@@ -63,6 +63,10 @@ SchemaSection pools_section() {
        {"pools.<name>.backend", "name of a backend", "vllm-2026", "`medley list backends`"},
        {"pools.<name>.role", "unified, prefill, decode", "unified",
         "prefill pools compute prompts and hand their KV to decode pools of the same model"},
+       {"pools.<name>.sharing.mode", "exclusive, time_slice, mps, mig", "exclusive",
+        "replicas that share devices: kernels in turn, side by side, or fixed slices"},
+       {"pools.<name>.sharing.fraction", "number 0..1", "1",
+        "of each device's memory that a replica gets (mig: of its arithmetic and bandwidth too)"},
        {"pools.<name>.replicas", "integer >= 1", "1", ""},
        {"pools.<name>.data_parallel_size", "integer >= 1", "1", "multiplies replicas"},
        {"pools.<name>.tensor_parallel_size", "integer >= 1", "1", "within one node"},
@@ -129,6 +133,11 @@ SchemaSection engine_section() {
 
 std::vector<SchemaSection> settings_sections() {
   return {
+      {"Contention",
+       "What replicas share (links, co-located devices) slows their steps down.",
+       {{"contention.steps", "shared, alone", "shared", "alone: steps take what they take alone"},
+        {"contention.fidelity", "folded, layered", "folded",
+         "kernels, then messages of a whole step; or of every layer in turn (slower)"}}},
       {"Prefill and decode apart",
        "Pools of one model with roles `prefill` and `decode`. The KV of a prompt crosses the "
        "fabric; blocks for it are taken on the decode side before anything is sent, and kept on "
@@ -136,7 +145,8 @@ std::vector<SchemaSection> settings_sections() {
        {{"kv_transfer.overlap", "layer, chunk, none", "layer",
          "send each layer's KV when it is computed, each chunk's, or all after the prompt"},
         {"kv_transfer.first_token", "decode, prefill", "decode",
-         "which replica makes it; decode: after the transfer and the prefill engine's answer, which "
+         "which replica makes it; decode: after the transfer and the prefill engine's answer, "
+         "which "
          "passes its front end (vLLM); prefill: before the transfer"},
         {"kv_transfer.pairing.policy", "a routing policy", "least_outstanding_tokens",
          "picks the decode replica among those with room; its parameters go beside it"}}},

@@ -150,11 +150,47 @@ std::vector<std::string> assumed_value_warnings(
   return warnings;
 }
 
+DeviceSpec device_of(const Scenario& scenario, const PoolSpec& pool) {
+  DeviceSpec d = scenario.nodes[pool.node_group].device;
+  const double f = pool.sharing.fraction;
+  if (f >= 1.0) return d;
+  const auto scale = [&](auto& sourced, double by) {
+    if (sourced.value) *sourced.value *= by;
+  };
+  scale(d.memory_capacity, f);
+  scale(d.power.deep_idle, f);
+  scale(d.power.context_idle, f);
+  scale(d.rent, f);
+  scale(d.capex, f);
+  if (pool.sharing.mode == SharingSpec::Mode::kMig) {
+    scale(d.power.active_floor, f);
+    scale(d.power.limit, f);
+    for (auto& peak : d.peak) scale(peak, f);
+    scale(d.memory_bandwidth, f);
+    for (OpEfficiency& e : d.efficiency) {  // as many kernels' worth of work fill a smaller slice
+      for (auto& ramp : e.compute) {
+        if (ramp.value) ramp.value->half *= f;
+      }
+      if (e.memory.value) e.memory.value->half *= f;
+      for (auto& ramp : e.memory_by_format) {
+        if (ramp.value) ramp.value->half *= f;
+      }
+    }
+    return d;
+  }
+  // Its part of the floor; the whole device's room above it, while the others are quiet.
+  if (d.power.limit.value && d.power.active_floor.value) {
+    *d.power.limit.value -= *d.power.active_floor.value * (1.0 - f);
+  }
+  scale(d.power.active_floor, f);
+  return d;
+}
+
 StepModelInput step_model_input(const Scenario& scenario, const PoolSpec& pool) {
   const NodeGroup& group = scenario.nodes[pool.node_group];
   StepModelInput input;
   input.model = pool.model;
-  input.device = group.device;
+  input.device = device_of(scenario, pool);
   input.node = group.type;
   input.backend = pool.backend;
   input.precision = pool.precision;

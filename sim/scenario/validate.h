@@ -37,6 +37,12 @@ std::vector<std::string> assumed_value_warnings(
 /// every such pool.
 std::vector<MemoryAccount> check_feasible(const Catalog& catalog, const Scenario& scenario);
 
+/// The device as a replica of `pool` has it: with sharing a part of its memory, price and floor
+/// (two busy replicas together pay the whole floor, one alone pays less: an under-estimate of at
+/// most (1 - fraction) (floor - idle)); a MIG slice has that part of the rates and of the power
+/// limit too.
+DeviceSpec device_of(const Scenario& scenario, const PoolSpec& pool);
+
 /// What decides the cost of a step of `pool`.
 StepModelInput step_model_input(const Scenario& scenario, const PoolSpec& pool);
 

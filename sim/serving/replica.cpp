@@ -92,7 +92,8 @@ bool Replica::begin(int lane_index, SimTime now) {
   Lane& lane = lanes_[static_cast<std::size_t>(lane_index)];
   if (lane.busy || !has_work(lane_index)) return false;
   if (lanes_.size() > 1 && stage_free_ > now) return false;
-  if (lanes_.size() > 1 || lane.end != now || lane.last_end != now) lane.clock = LocalClock(now);
+  if (lanes_.size() > 1 || config_.shared || lane.end != now || lane.last_end != now)
+    lane.clock = LocalClock(now);
   if (!plan(lane, lane_index, now)) return false;
   lane.start = now;
   lane.busy = true;

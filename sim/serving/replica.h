@@ -67,6 +67,8 @@ struct ReplicaConfig {
   int lanes = 1;                   ///< pipeline stages: that many steps in flight
   bool fast_forward = true;
   double floor_w = 0.0;  ///< active floor of all devices together; 0 where unknown
+  /// Others share its devices or links: one step at a time, and the owner says when it ends.
+  bool shared = false;
   /// What becomes of a computed prompt; kNone also on decode replicas.
   Handoff handoff = Handoff::kNone;
 };
@@ -140,6 +142,11 @@ class Replica {
   /// Starts the next step of `lane` when there is one and the lane is idle. True when it did.
   bool begin(int lane, SimTime now);
   void complete(int lane, SimTime now);
+  /// Shared only: what the step under way uses, and how long it waits for its turn in the pipeline
+  /// beside; set_end says when it really ends, before complete.
+  StepUse use(int lane);
+  Seconds pipeline_wait(int lane) const;
+  void set_end(int lane, SimTime end);
   /// Pipeline only: begin() waits for this.
   SimTime stage_free() const { return stage_free_; }
   bool has_work(int lane) const;
@@ -217,6 +224,7 @@ class Replica {
     // The step or run under way.
     std::int64_t run_steps = 0;  ///< > 0: decode steps; 0: a step with prefill, in `cost`
     StepCost cost;
+    double alone_s = 0.0;  ///< of the step under way
     std::int32_t chunk_tokens = 0;
     std::int32_t chunk_ends = 0;
     std::int32_t chunks = 0;

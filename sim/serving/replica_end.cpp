@@ -29,7 +29,7 @@ void Replica::finish_decodes(Lane& lane) {
   }
   // Pipeline lanes wait for each other: the floor is paid for the wall time of the step.
   double wall = seconds;
-  if (lanes_.size() > 1) {
+  if (lanes_.size() > 1 || config_.shared) {
     wall = (lane.end - lane.start).value();
     a.first.step_s = wall;
     a.points = nullptr;
@@ -61,7 +61,7 @@ void Replica::finish_mixed(Lane& lane, SimTime now) {
   const StepCost& cost = lane.cost;
   Advance a;
   a.first = {cost.step_s, cost.device_s, cost.dynamic_j, cost.kv_j, cost.flops, cost.bytes};
-  if (lanes_.size() > 1) a.first.step_s = (lane.end - lane.start).value();
+  if (lanes_.size() > 1 || config_.shared) a.first.step_s = (lane.end - lane.start).value();
   a.link_bytes = cost.link_bytes;
   a.trust = cost.trust;
   a.extrapolated = cost.extrapolated;
@@ -116,7 +116,7 @@ void Replica::emit(Lane& lane, const Advance& advance) {
   a.sequences = lane.decoding + lane.joining + lane.chunks;
   a.token_gaps = lane.decoding;
   a.gap_s = a.first.step_s;
-  if (lane.start != lane.last_end || lanes_.size() > 1)
+  if (lane.start != lane.last_end || lanes_.size() > 1 || config_.shared)
     a.gap_s = (lane.end - lane.last_end).value();
   advances_.on_advance(a);
 }

@@ -156,7 +156,8 @@ void Replica::start_decodes(Lane& lane) {
   }
   // A step that preempted admits nobody, the next one may; lanes of a pipeline see each other's
   // steps.
-  lane.run_steps = preempted_now_ || lanes_.size() > 1 ? 1 : run_limit(lane, most);
+  lane.run_steps =
+      preempted_now_ || lanes_.size() > 1 || config_.shared ? 1 : run_limit(lane, most);
   if (!config_.fast_forward) {
     lane.points.clear();
     lane.ends_s.clear();
@@ -167,7 +168,8 @@ void Replica::start_decodes(Lane& lane) {
       lane.ends_s.push_back(end);
     }
   }
-  lane.end = lane.clock.time(Seconds(run_seconds(lane, lane.run_steps)));
+  lane.alone_s = run_seconds(lane, lane.run_steps);
+  lane.end = lane.clock.time(Seconds(lane.alone_s));
   if (lanes_.size() > 1) enter_pipeline(lane, lane.batch.stage_s());
 }
 
@@ -175,6 +177,7 @@ void Replica::start_mixed(Lane& lane) {
   pass_windows(lane);
   lane.run_steps = 0;
   lane.cost = model_.step(features(lane), static_cast<double>(max_context(lane)));
+  lane.alone_s = lane.cost.step_s;
   lane.end = lane.clock.time(Seconds(lane.cost.step_s));
   if (lanes_.size() > 1) enter_pipeline(lane, lane.cost.stage_s);
 }
@@ -185,6 +188,34 @@ void Replica::enter_pipeline(Lane& lane, double slowest_stage_s) {
   lane.end = std::max(lane.end, SimTime::after(pipeline_end_, stage));
   stage_free_ = SimTime::after(lane.start, stage);
   pipeline_end_ = lane.end;
+}
+
+// ---- steps that others slow down ----------------------------------------------------------------
+
+StepUse Replica::use(int lane_index) {
+  Lane& lane = lanes_[static_cast<std::size_t>(lane_index)];
+  if (lane.run_steps == 0) {
+    return model_.use(features(lane), static_cast<double>(max_context(lane)), lane.cost);
+  }
+  StepCost cost;
+  const DecodePoint p = lane.batch.at(static_cast<double>(lane.batch_offset));
+  cost.step_s = p.step_s;
+  cost.device_s = p.busy_s;
+  cost.host_floor_s = lane.batch.host_floor_s();
+  cost.clock = lane.batch.clock();
+  return model_.use(features(lane), static_cast<double>(max_context(lane)), cost);
+}
+
+Seconds Replica::pipeline_wait(int lane_index) const {
+  const Lane& lane = lanes_[static_cast<std::size_t>(lane_index)];
+  if (lanes_.size() == 1) return Seconds(0.0);
+  return Seconds(std::max(0.0, (lane.end - lane.start).value() - lane.alone_s));
+}
+
+void Replica::set_end(int lane_index, SimTime end) {
+  Lane& lane = lanes_[static_cast<std::size_t>(lane_index)];
+  lane.end = end;
+  if (lanes_.size() > 1 && end > pipeline_end_) pipeline_end_ = end;
 }
 
 }  // namespace medley
