@@ -24,7 +24,7 @@ OpCost stage_transfer(const StepModel::Impl& m, int stage, double tokens) {
   row.stage = stage;
   row.repeats = 1;
   row.message_bytes = tokens * per_token / m.input.tensor_parallel;
-  const CollectiveTime t = send_time(m.catalog, m.input.node, Bytes(row.message_bytes));
+  const CollectiveTime t = m.stage_send(stage, Bytes(row.message_bytes));
   row.time_s = m.input.spec.time_factor * t.time.value();
   row.bound = "link";
   row.provenance = t.provenance;

@@ -9,6 +9,7 @@
 #include "sim/core/error.h"
 #include "sim/core/unit_text.h"
 #include "sim/cost/step_model_impl.h"
+#include "sim/network/nccl_model.h"
 
 namespace medley {
 
@@ -120,12 +121,34 @@ void StepModel::Impl::add_op(const RooflineOp& r, const Features& x, double skew
 }
 
 CollectiveTime StepModel::Impl::collective(const StepOp& op, double payload, bool graph) const {
-  CollectiveTime t =
-      op.all_to_all
-          ? all_to_all_time(catalog, input.node, input.tensor_parallel, Bytes(payload))
-          : all_reduce_time(catalog, input.node, input.tensor_parallel, Bytes(payload), graph);
+  const int ranks = input.tensor_parallel;
+  CollectiveTime t;
+  if (ranks > std::max(input.node.devices, input.node.domain)) {  // over the network
+    EstimateOptions options;
+    options.in_graph = graph;
+    t = estimate_collective(catalog, input.node,
+                            op.all_to_all ? CollectiveKind::kAllToAll : CollectiveKind::kAllReduce,
+                            ranks, ranks / input.node.devices, Bytes(payload), options)
+            .time;
+  } else {
+    t = op.all_to_all ? all_to_all_time(catalog, input.node, ranks, Bytes(payload))
+                      : all_reduce_time(catalog, input.node, ranks, Bytes(payload), graph);
+  }
   t.time *= input.spec.time_factor;
   return t;
+}
+
+/// Between neighbouring stages. Ranks of one node that send to another share its network.
+CollectiveTime StepModel::Impl::stage_send(int stage, Bytes payload) const {
+  const int tp = input.tensor_parallel;
+  const int joined = std::max(input.node.devices, input.node.domain);
+  if (stage * tp / joined == (stage - 1) * tp / joined) {
+    return send_time(catalog, input.node, payload);
+  }
+  const double together = std::min(tp, input.node.devices);
+  return estimate_collective(catalog, input.node, CollectiveKind::kSendRecv, 2, 2,
+                             payload * together)
+      .time;
 }
 
 const Part& StepModel::Impl::tokens_part(int stage, double tokens, bool graph) const {
@@ -143,7 +166,7 @@ const Part& StepModel::Impl::tokens_part(int stage, double tokens, bool graph) c
   if (stage > 0) {
     const Bytes payload(tokens * stage_bytes_per_token(input.model, input.precision) /
                         input.tensor_parallel);
-    const CollectiveTime t = send_time(catalog, input.node, payload);
+    const CollectiveTime t = stage_send(stage, payload);
     const double time = t.time.value() * input.spec.time_factor;
     part.time += time;
     part.link_time += time;

@@ -100,6 +100,7 @@ struct StepModel::Impl {
   /// The part of table_time that lies outside the tables' grids.
   double table_time_outside(const Features& x, double max_kv) const;
   CollectiveTime collective(const StepOp& op, double payload, bool graph) const;
+  CollectiveTime stage_send(int stage, Bytes payload) const;
   double constant_time(const Features& x) const;
   /// Device time of a pure decode step from kernel tables.
   double tables_decode_s(double decodes, double mean_kv, double max_kv) const;

@@ -183,6 +183,19 @@ void check_plan(ResolvingReader& pool, const PoolSpec& spec, int devices) {
   pool.problem("tensor_parallel_size", reason, possible);
 }
 
+/// Why a replica larger than a node cannot be spread over several; empty when it can: it takes
+/// whole nodes, and a stage is whole nodes or a whole part of one.
+std::string span_problem(const PoolSpec& spec, const NodeSpec& node) {
+  const int tp = spec.tensor_parallel;
+  if (spec.devices_per_replica() % node.devices != 0) return "it would leave part of a node";
+  if (tp % node.devices != 0 && node.devices % tp != 0) return "a stage would cross nodes in part";
+  if (!node.network.known() && node.domain < spec.devices_per_replica()) {
+    return "the network of the node type is unknown";
+  }
+  if (spec.sharing.fraction < 1.0) return "shared devices stay within a node";
+  return "";
+}
+
 void read_parallelism(ResolvingReader& pool, PoolSpec& spec, const NodeGroup& group) {
   const auto count = [&](std::string_view key, std::int64_t most) {
     return static_cast<int>(pool.integer_or(key, 1, 1, most));
@@ -203,13 +216,16 @@ void read_parallelism(ResolvingReader& pool, PoolSpec& spec, const NodeGroup& gr
   const std::int64_t per_replica =
       static_cast<std::int64_t>(spec.tensor_parallel) * spec.pipeline_parallel;
   if (devices > 0 && per_replica > devices) {
-    pool.problem("tensor_parallel_size",
-                 fmt::format("a replica of {} x {} = {} devices does not fit in one node of {}",
-                             spec.tensor_parallel, spec.pipeline_parallel, per_replica, devices),
-                 fmt::format("tensor_parallel_size x pipeline_parallel_size may be at most {}; "
-                             "more nodes carry more replicas",
-                             devices));
-    return;
+    const std::string reason = span_problem(spec, group.type);
+    if (!reason.empty()) {
+      return pool.problem(
+          "tensor_parallel_size",
+          fmt::format("a replica of {} x {} devices does not fit in one node of {} "
+                      "and cannot span several: {}",
+                      spec.tensor_parallel, spec.pipeline_parallel, devices, reason),
+          "let whole stages fill whole nodes, e.g. tensor_parallel_size " +
+              std::to_string(devices));
+    }
   }
   if (spec.expert_parallel && spec.model.experts() == 0) {
     pool.problem("enable_expert_parallel",
