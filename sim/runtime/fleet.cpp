@@ -38,8 +38,7 @@ void Fleet::on_event(const Event& event) {
       break;
     case kBegin:
       begin_marked();
-      if (transport_) transport_->settle();
-      return;
+      break;
     case kStageFree:
       mark(event.body.entity);
       break;
@@ -47,17 +46,20 @@ void Fleet::on_event(const Event& event) {
       sample();
       break;
   }
-  if (marked_.empty()) {
-    if (transport_) transport_->settle();
-    return;
-  }
-  // Steps begin when everything of the instant has happened: now, or in an event behind the others.
-  if (engine_.next_time() > engine_.now()) {
+  end_event();
+}
+
+/// Steps begin when everything of the instant has happened: now, or in an event behind the others.
+void Fleet::end_event() {
+  if (retry_pairing_) pair_all_waiting();
+  if (!marked_.empty() && engine_.next_time() > engine_.now()) {
     begin_marked();
-    if (transport_) transport_->settle();
-  } else if (!engine_.pending(begin_)) {
+    if (retry_pairing_) pair_all_waiting();  // a step that preempted gave blocks back elsewhere
+  }
+  if (!marked_.empty() && !engine_.pending(begin_)) {
     begin_ = engine_.schedule(engine_.now(), EventClass::kSchedule, 0, kBegin);
   }
+  if (transport_) transport_->settle();
 }
 
 void Fleet::mark(std::uint32_t replica) {

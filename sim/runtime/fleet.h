@@ -75,6 +75,7 @@ class Fleet final : private ReplicaListener,
 
   // events
   void on_event(const Event& event);
+  void end_event();
   void arrive(std::uint32_t request);
   void reject(std::uint32_t request, RequestStatus status);
   void dispatch(std::uint32_t request, std::uint32_t replica);
@@ -108,6 +109,7 @@ class Fleet final : private ReplicaListener,
   HandoffState* handoff_of(std::uint32_t request);
   bool pair(HandoffState& h);
   void pair_waiting(std::uint16_t pool);
+  void pair_all_waiting();
   void send(HandoffState& h, std::int64_t upto, double pace_s, bool last);
   void release_pace(HandoffState& h);
   void deliver(HandoffState& h);
@@ -167,6 +169,7 @@ class Fleet final : private ReplicaListener,
   std::unique_ptr<StepPlayer> player_;    ///< where steps of some replicas are slowed down
   std::unique_ptr<Router> pairing_;
   std::vector<std::vector<std::uint32_t>> decode_candidates_;  ///< by trace model
+  bool retry_pairing_ = false;  ///< blocks came back at some decode replica
   std::vector<std::uint32_t> with_room_;
   std::vector<HandoffState> handoffs_;
   std::vector<std::uint32_t> spare_handoffs_;

@@ -108,6 +108,13 @@ void Fleet::pair_waiting(std::uint16_t pool) {
   }
 }
 
+void Fleet::pair_all_waiting() {
+  retry_pairing_ = false;
+  for (std::size_t p = 0; p < scenario_.pools.size(); ++p) {
+    if (scenario_.pools[p].role == PoolRole::kDecode) pair_waiting(static_cast<std::uint16_t>(p));
+  }
+}
+
 /// Sends the KV of what lies between the tokens sent and `upto`. `pace_s` > 0: a step of that
 /// length computes it layer by layer; layer l of L is there after l/L of the step. As a fluid: it
 /// starts after the first layer and runs at no more than the step's own pace until the step ends.
@@ -264,6 +271,7 @@ void Fleet::drop_handoff(HandoffState& h) {
   if (h.decode_unit != HandoffState::kNone) {
     Unit& unit = units_[h.decode_unit];
     unit.replica->cancel_import(h.import_slot);
+    retry_pairing_ = true;
     unit.requests -= 1.0;
     unit.tokens -= expected_at_dispatch_[h.request];
     load_changed(h.decode_unit);

@@ -130,6 +130,8 @@ bool Replica::plan(Lane& lane, int lane_index, SimTime now) {
   if (reserved > pool_.free()) {
     if (!make_room(lane, lane_index)) return false;
     reserved = new_blocks(lane, 1);
+    // Blocks held for prompts on their way may have cost the last one its place: they go on then.
+    if (running_.empty()) preempted_now_ = false;
   }
   // Whole prompts do not compete with decodes for the token budget; chunks do.
   const bool chunked = config_.policy.scheduler == SchedulerKind::kChunked;
