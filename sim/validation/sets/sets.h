@@ -18,5 +18,6 @@ ValidationSet kernel_power_set();
 ValidationSet node_watts_set();
 ValidationSet cap_sweep_set();
 ValidationSet collectives_set();
+ValidationSet colocation_set();
 
 }  // namespace medley
