@@ -10,6 +10,7 @@
 #include "sim/validation/parallel.h"
 #include "sim/validation/serving_case.h"
 #include "sim/validation/sets/sets.h"
+#include "sim/validation/sets/silicon_settings.h"
 
 namespace medley {
 
@@ -57,20 +58,19 @@ std::string vllm_of(const std::string& version) {
   return std::atoi(version.c_str() + 2) < 14 ? "vllm-2025" : "vllm-2026";
 }
 
-/// Requests of lengths uniform in [0.8, 1] of the stated ones: what the public nightly sweeps of
-/// this sample ask for (a random range ratio of 0.8); the other sources send the stated lengths.
-std::vector<CaseRequest> requests_of(const std::string& id, int concurrency, int input, int output,
-                                     bool nightly) {
+/// Ten requests a user: of lengths uniform in [0.8, 1] of the stated ones (InferenceX) or all
+/// alike.
+std::vector<CaseRequest> requests_of(const std::string& id, int concurrency,
+                                     const SiliconRun& run) {
   const int n = std::clamp(10 * concurrency, 32, 5120);
   Rng rng(1, id);
   const auto length = [&](int stated) {
-    return static_cast<std::int32_t>((nightly ? rng.uniform(0.8, 1.0) : rng.uniform(0.9, 1.1)) *
-                                     stated);
+    return run.inferencex() ? static_cast<std::int32_t>(rng.uniform(0.8, 1.0) * stated) : stated;
   };
   std::vector<CaseRequest> requests;
   for (int i = 0; i < n; ++i) {
-    const std::int32_t in = length(input);
-    requests.push_back({0.0, std::max(1, in), std::max(2, length(output))});
+    const std::int32_t in = length(run.input);
+    requests.push_back({0.0, std::max(1, in), std::max(2, length(run.output))});
   }
   return requests;
 }
@@ -108,11 +108,15 @@ std::optional<Point> point_of(const CsvRows& csv, std::size_t i) {
                                    : "sglang";
   c.concurrency = concurrency_of(csv, i);
   p.id = csv.text(i, "id");
-  const std::string& source = csv.text(i, "silicon_data_source");
-  const bool nightly = source.starts_with("db-dump") || source.starts_with("source_file=20");
-  c.requests =
-      requests_of(p.id, c.concurrency, csv.integer(i, "isl"), csv.integer(i, "osl"), nightly);
-  c.max_num_seqs = std::max(256, c.concurrency);
+  const SiliconRun run = {csv.text(i, "silicon_data_source"),
+                          csv.text(i, "system"),
+                          engine,
+                          c.model,
+                          csv.text(i, "precision"),
+                          csv.integer(i, "isl"),
+                          csv.integer(i, "osl")};
+  c.requests = requests_of(p.id, c.concurrency, run);
+  apply_launch_settings(run, c);
   p.group = fmt::format("{}, {}, {}", csv.text(i, "system"), engine, c.model);
   p.ttft_s = csv.number(i, "silicon_ttft_ms") / 1e3;
   p.tpot_s = csv.number(i, "silicon_tpot_ms") / 1e3;
