@@ -37,6 +37,8 @@ void each_leaf(Device& device, Other& other, const Visit& visit) {
     auto& theirs = other.efficiency[c];
     for (std::size_t d = 0; d < kDTypes; ++d) {
       visit(mine.compute[d], theirs.compute[d]);
+      visit(mine.compute_block_scaled[d], theirs.compute_block_scaled[d]);
+      visit(mine.compute_by_format[d], theirs.compute_by_format[d]);
       visit(mine.memory_by_format[d], theirs.memory_by_format[d]);
     }
     visit(mine.memory, theirs.memory);
@@ -123,6 +125,7 @@ void apply(const Calibration& calibration, BackendSpec& backend) {
   replace(backend.sync_per_sequence, values.sync_per_sequence);
   replace(backend.host_per_kernel, values.host_per_kernel);
   replace(backend.request_overhead, values.request_overhead);
+  replace(backend.prompt_token_overhead, values.prompt_token_overhead);
   replace(backend.decode_skew, values.decode_skew);
   replace(backend.context_reserve, values.context_reserve);
   replace(backend.activation_factor, values.activation_factor);

@@ -86,6 +86,12 @@ void device_sections(Json& document, const DeviceSpec& device, const Leaves& lea
     add(entry, "compute", per_format([&](Json& map, DType d) {
           leaves.ramp<Flops>(map, to_string(d), from.compute[index(d)]);
         }));
+    add(entry, "compute_block_scaled", per_format([&](Json& map, DType d) {
+          leaves.ramp<Flops>(map, to_string(d), from.compute_block_scaled[index(d)]);
+        }));
+    add(entry, "compute_by_format", per_format([&](Json& map, DType d) {
+          leaves.ramp<Flops>(map, to_string(d), from.compute_by_format[index(d)]);
+        }));
     leaves.ramp<Bytes>(entry, "memory", from.memory);
     add(entry, "memory_by_format", per_format([&](Json& map, DType d) {
           leaves.ramp<Bytes>(map, to_string(d), from.memory_by_format[index(d)]);
@@ -120,6 +126,7 @@ void backend_sections(Json& document, const BackendSpec& backend, const Leaves& 
   leaves.put(host, "sync_per_sequence", backend.sync_per_sequence);
   leaves.put(host, "per_kernel", backend.host_per_kernel);
   leaves.put(host, "per_request", backend.request_overhead);
+  leaves.put(host, "per_prompt_token", backend.prompt_token_overhead);
   leaves.put(kernels, "decode_skew", backend.decode_skew);
   leaves.put(memory, "context_reserve", backend.context_reserve);
   leaves.put(memory, "activation_factor", backend.activation_factor);

@@ -35,9 +35,17 @@ inline double overlapped(double compute, double memory, double serial) {
 struct OpEfficiency {
   PerDType<Sourced<Ramp>> compute;  ///< over flops; argument of the ramp: flops of one kernel
   Sourced<Ramp> memory;             ///< over bytes of one kernel
-  /// The same where the weights (GEMMs) or the KV cache (attention) are kept in this format; where
+  /// Compute where the operands carry a scale per block (DeepSeek's 128 x 128 fp8): the products
+  /// are added up outside the matrix units. Where unknown `compute` holds.
+  PerDType<Sourced<Ramp>> compute_block_scaled;
+  /// Compute where the weights (GEMMs) or the KV cache (attention) are kept in this narrower format
+  /// and widened on the way. Where unknown `compute` of the arithmetic's format holds.
+  PerDType<Sourced<Ramp>> compute_by_format;
+  /// Memory where the weights (GEMMs) or the KV cache (attention) are kept in this format; where
   /// unknown `memory` holds.
   PerDType<Sourced<Ramp>> memory_by_format;
+  /// The most particular ramp that is known.
+  const Sourced<Ramp>& compute_of(DType arithmetic, DType stored, bool block_scaled) const;
   const Sourced<Ramp>& memory_of(DType stored) const {
     const Sourced<Ramp>& own = memory_by_format[index(stored)];
     return own.known() ? own : memory;
@@ -87,9 +95,10 @@ struct DeviceSpec {
   Sourced<UsdPerSec> rent;
 };
 
-/// The dtype whose arithmetic the device would use for `wanted` when it lacks it natively (weights
-/// are up-converted on the fly): fp4/int4 -> fp8 -> bf16 -> fp16 -> fp32 in order of width, never
-/// narrower. Empty when nothing fits.
+/// The dtype whose arithmetic the device would use for `wanted` when it lacks it natively, never
+/// narrower. Empty when nothing fits. Kernels for 4- and 6-bit weights that a device has no units
+/// for turn them into the 16-bit format of the activations (Marlin, Triton mxfp4), so: fp4, fp6,
+/// int4, fp8, int8 -> bf16 -> fp16 -> tf32 -> fp32.
 std::optional<DType> compute_fallback(const DeviceSpec& device, DType wanted);
 
 }  // namespace medley

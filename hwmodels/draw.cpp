@@ -121,7 +121,8 @@ DeviceSpec ParameterDraw::device(const DeviceSpec& nominal) const {
     const std::string name = fmt::format("efficiency.{}", to_string(static_cast<OpClass>(c)));
     for (auto& ramp : e.compute) part.ramp(ramp, name + ".compute");
     part.ramp(e.memory, name + ".memory");
-    for (auto& ramp : e.memory_by_format) part.ramp(ramp, name + ".memory");
+    for (auto& ramp : e.compute_block_scaled) part.ramp(ramp, name + ".compute");
+    for (auto& ramp : e.compute_by_format) part.ramp(ramp, name + ".compute");
     for (auto& ramp : e.memory_by_format) part.ramp(ramp, name + ".memory");
   }
   part.scale(d.launch_stream, "launch", DrawKind::kLaunch);
@@ -174,6 +175,7 @@ BackendSpec ParameterDraw::backend(const BackendSpec& nominal) const {
   part.scale(b.sync_per_sequence, "sync", DrawKind::kHost);
   part.scale(b.host_per_kernel, "issue", DrawKind::kHost);
   part.scale(b.request_overhead, "request", DrawKind::kHost);
+  part.scale(b.prompt_token_overhead, "request", DrawKind::kHost);
   part.scale(b.context_reserve, "context_reserve", DrawKind::kReserve);
   part.scale(b.activation_factor, "activation_factor", DrawKind::kReserve);
   part.share(b.decode_skew, "decode_skew", DrawKind::kSkew);

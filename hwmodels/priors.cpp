@@ -74,6 +74,14 @@ void fill_efficiency(DeviceSpec& device, const KindPriors& kind, OpClass op_clas
                    peak.value->value()),
            what, prior->reason);
   }
+  Sourced<Ramp>& blocks = own.compute_block_scaled[index(DType::kFp8)];
+  const Sourced<Ramp>& plain = own.compute[index(DType::kFp8)];
+  if (op_class == OpClass::kGroupedGemm && plain.known() && !blocks.known()) {
+    Ramp ramp = *plain;
+    ramp.fraction *= kind.block_scaled.value;
+    ramp.half *= kind.block_scaled.value;
+    assume(blocks, ramp, what + " block-scaled", kind.block_scaled.reason);
+  }
   if (!device.memory_bandwidth.known()) return;
   assume(own.memory,
          ramp_of(prior->memory, prior->memory.fraction, device.memory_bandwidth.value->value()),

@@ -40,6 +40,7 @@ struct Prior {
 struct KindPriors {
   // Filled into every entry when it is read (efficiencies, overheads and the shape of the clock):
   PerOpClass<std::optional<OpPrior>> efficiency;
+  Prior<double> block_scaled;    ///< factor on fp8 compute fractions with a scale per block
   Prior<double> narrow_formats;  ///< factor on compute fractions for formats of 8 bits and fewer
   Prior<Seconds> launch_stream;
   Prior<Seconds> launch_graph;
@@ -84,6 +85,7 @@ struct Priors {
 /// Fills efficiencies (for every format with a known peak, and for memory where bandwidth is
 /// known), launch overheads, clock_min and voltage_floor where they are unknown.
 ///   fraction = min(prior, the device's own 16-bit gemm fraction) * narrow_formats (8 bits, fewer),
+///   times block_scaled for grouped GEMMs of fp8 with a scale per block,
 ///   and never above the device's own gemm of the format.
 void fill_model_gaps(DeviceSpec& device, const Priors& priors);
 /// Fills `achieved` and `latency` where they are unknown.

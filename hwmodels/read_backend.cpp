@@ -55,6 +55,7 @@ void read_calibrated(ObjectReader& host, ObjectReader& kernels, ObjectReader& me
   backend.sync_per_sequence = optional("sync_per_sequence");
   backend.host_per_kernel = optional("per_kernel");
   backend.request_overhead = optional("per_request");
+  backend.prompt_token_overhead = optional("per_prompt_token");
   backend.decode_skew = sourced.number(kernels, "decode_skew", Range::fraction());
   backend.context_reserve =
       sourced.quantity<Bytes>(memory, "context_reserve", Range::non_negative());

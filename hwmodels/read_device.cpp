@@ -49,6 +49,14 @@ void read_efficiency(ObjectReader& reader, SourcedReader& sourced, DeviceSpec& d
     each_dtype(entry, "compute", [&](DType d, ObjectReader& parent, const std::string& key) {
       efficiency.compute[index(d)] = sourced.ramp<Flops>(parent, key);
     });
+    each_dtype(entry, "compute_block_scaled",
+               [&](DType d, ObjectReader& parent, const std::string& key) {
+                 efficiency.compute_block_scaled[index(d)] = sourced.ramp<Flops>(parent, key);
+               });
+    each_dtype(entry, "compute_by_format",
+               [&](DType d, ObjectReader& parent, const std::string& key) {
+                 efficiency.compute_by_format[index(d)] = sourced.ramp<Flops>(parent, key);
+               });
     efficiency.memory = sourced.ramp<Bytes>(entry, "memory");
     each_dtype(entry, "memory_by_format",
                [&](DType d, ObjectReader& parent, const std::string& key) {

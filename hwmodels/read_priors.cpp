@@ -52,6 +52,7 @@ KindPriors read_kind(ObjectReader& reader) {
     kind.efficiency[index(*parse_op_class(name))] = prior;
   }
   efficiency.finish();
+  kind.block_scaled = number(reader, "block_scaled", Range{Range::positive().min, 1.0});
   kind.narrow_formats = number(reader, "narrow_formats", Range{Range::positive().min, 1.0});
   kind.launch_stream = quantity<Seconds>(reader, "launch_stream");
   kind.launch_graph = quantity<Seconds>(reader, "launch_graph");

@@ -69,12 +69,13 @@ void print_fits(const KernelFit& fit, Format format) {
   for (const KernelFitRow& row : fit.rows) {
     int dropped = 0;
     for (const auto& [reason, n] : row.dropped) dropped += n;
-    std::vector<std::string> cells = {std::string(to_string(row.op_class)),
-                                      std::string(to_string(row.dtype)),
-                                      std::string(to_string(row.stored)),
-                                      std::to_string(row.read),
-                                      std::to_string(dropped),
-                                      std::to_string(row.fitted)};
+    std::vector<std::string> cells = {
+        std::string(to_string(row.op_class)),
+        std::string(to_string(row.dtype)),
+        fmt::format("{}{}", to_string(row.stored), row.block_scaled ? " block" : ""),
+        std::to_string(row.read),
+        std::to_string(dropped),
+        std::to_string(row.fitted)};
     if (row.fitted > 0) {
       const Residuals& r = row.held_out;
       for (const std::string& text :

@@ -89,7 +89,9 @@ std::string host_text(const StepModel& model, const Features& x, const StepCost&
                   serial ? "max(device, issue) + host + sync" : "max(device, issue, host) + sync",
                   micro(cost.step_s));
   if (b.request_overhead.known()) {
-    text += fmt::format("front end, once per request: {} us\n", micro(seconds(b.request_overhead)));
+    text +=
+        fmt::format("front end, once per request: {} us + {} us x tokens of its prompt\n",
+                    micro(seconds(b.request_overhead)), micro(seconds(b.prompt_token_overhead)));
   }
   return text;
 }

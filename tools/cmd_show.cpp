@@ -83,6 +83,14 @@ void show_efficiency(const DeviceSpec& d, Sheet& sheet) {
       sheet.ramp<Flops>(fmt::format("efficiency.{}.compute.{}", to_string(op), to_string(dtype)),
                         e.compute[index(dtype)]);
     }
+    for (int t = 0; t < kDTypes; ++t) {
+      const auto dtype = static_cast<DType>(t);
+      const std::string at = fmt::format("efficiency.{}.compute", to_string(op));
+      sheet.ramp<Flops>(fmt::format("{}_block_scaled.{}", at, to_string(dtype)),
+                        e.compute_block_scaled[index(dtype)]);
+      sheet.ramp<Flops>(fmt::format("{}_by_format.{}", at, to_string(dtype)),
+                        e.compute_by_format[index(dtype)]);
+    }
     sheet.ramp<Bytes>(fmt::format("efficiency.{}.memory", to_string(op)), e.memory);
     for (int t = 0; t < kDTypes; ++t) {
       const auto dtype = static_cast<DType>(t);

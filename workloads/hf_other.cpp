@@ -206,6 +206,7 @@ void read_hf_quantization(HfConfig& c, ModelSpec& m) {
   ObjectReader q = *found;
   const std::string method = q.text_or("quant_method", "");
   m.quantization = quantized_format(q, method, m);
+  m.fp8_block_scaled = m.quantization == DType::kFp8 && q.has("weight_block_size");
   m.quantization_group = std::max(0, m.quantization_group);  // -1: one scale per row
   if (!m.quantization) {
     q.problem(

@@ -87,6 +87,8 @@ struct ModelSpec {
   DType dtype = DType::kBf16;         ///< of the published weights
   std::optional<DType> quantization;  ///< of the published weights, where quantised
   QuantizationScope quantization_scope = QuantizationScope::kLinear;
+  /// The fp8 checkpoint carries a scale per block of 128 x 128 (DeepSeek, MiniMax, Qwen3).
+  bool fp8_block_scaled = false;
   int quantization_group = 0;  ///< elements per 16-bit scale (int4, int8); 0: as bytes_of has it
   std::vector<LayerGroup> layers;     ///< in order
   double other_parameters = 0.0;      ///< position embeddings, vision tower, convolutions...

@@ -166,6 +166,7 @@ ModelSpec read_zoo_model(const Json& root, const std::string& file, Problems& pr
   m.source = r.text("source");
   m.dtype = dtype(r, "dtype");
   if (auto q = r.maybe_object("quantization")) read_quantization(*q, m);
+  m.fp8_block_scaled = r.boolean_or("fp8_block_scaled", false);
   m.other_parameters = r.number_or("other_parameters", 0.0, Range::non_negative());
   m.published_parameters = r.number_or("published_parameters", 0.0, Range::non_negative());
   if (m.family == "cnn") {

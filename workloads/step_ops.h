@@ -99,6 +99,7 @@ struct StepOp {
   OpClass op_class = OpClass::kGemm;
   DType dtype = DType::kBf16;   ///< of the arithmetic
   DType stored = DType::kBf16;  ///< of the weights (GEMMs) or the KV cache (attention)
+  bool block_scaled = false;    ///< 8-bit arithmetic on operands with a scale per block
   int repeats = 0;
   int kernels = 1;  ///< launches per repeat
   LinearForm flops;

@@ -72,6 +72,9 @@ class LayerLowering {
         bytes_of(precision_.weights) < 2.0 && bytes_of(weight_format(part)) >= 2.0;
     return kept_wide ? plain() : precision_.activations;
   }
+  bool block_scaled(DType arithmetic, DType weights) const {
+    return model_.fp8_block_scaled && arithmetic == DType::kFp8 && weights == DType::kFp8;
+  }
 
   const ModelSpec& model_;
   const Precision& precision_;

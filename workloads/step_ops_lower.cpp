@@ -25,6 +25,7 @@ void LayerLowering::elementwise(std::string name, Feature rows, double read, dou
 void LayerLowering::gemm(const Matrix& m, Feature rows, WeightPart part, std::string_view prefix) {
   StepOp& op = add(fmt::format("{}{}", prefix, m.name), OpClass::kGemm, gemm_dtype(part));
   op.stored = weight_format(part);
+  op.block_scaled = block_scaled(op.dtype, op.stored);
   op.flops[rows] = 2.0 * m.elements();
   op.weight_bytes[kOne] = m.elements() * weight_element(part);
   op.activation_bytes[rows] = m.k * std::min(act_, bytes_of(op.dtype)) + m.n * act_;
@@ -110,6 +111,7 @@ void LayerLowering::experts(const LayerGroup& g) {
   const auto grouped = [&](const char* name, const Matrix& m) {
     StepOp& op = add(name, OpClass::kGroupedGemm, gemm_dtype(WeightPart::kExpert));
     op.stored = weight_format(WeightPart::kExpert);
+    op.block_scaled = block_scaled(op.dtype, op.stored);
     op.flops[kTokens] = 2.0 * m.elements() * rows;
     op.weight_bytes[kExpertsHit] = m.elements() * weight_element(WeightPart::kExpert) / ranks;
     op.activation_bytes[kTokens] = rows * (m.k * std::min(act_, bytes_of(op.dtype)) + m.n * act_);
@@ -128,8 +130,8 @@ void LayerLowering::experts(const LayerGroup& g) {
 namespace {
 bool same_kernel(const StepOp& a, const StepOp& b) {
   return a.name == b.name && a.op_class == b.op_class && a.dtype == b.dtype &&
-         a.stored == b.stored && a.kernels == b.kernels && a.flops == b.flops &&
-         a.weight_bytes == b.weight_bytes && a.kv_bytes == b.kv_bytes &&
+         a.stored == b.stored && a.block_scaled == b.block_scaled && a.kernels == b.kernels &&
+         a.flops == b.flops && a.weight_bytes == b.weight_bytes && a.kv_bytes == b.kv_bytes &&
          a.activation_bytes == b.activation_bytes && a.message_bytes == b.message_bytes &&
          a.all_to_all == b.all_to_all;
 }

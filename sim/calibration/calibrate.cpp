@@ -16,6 +16,7 @@ std::string citation(OpClass op_class, const KernelFit& kernels, const Calibrati
   for (const KernelFitRow& row : kernels.rows) {
     if (row.op_class != op_class || row.fitted == 0) continue;
     std::string formats(to_string(row.dtype));
+    if (row.block_scaled) formats += " block-scaled";
     if (row.stored != row.dtype) formats += fmt::format("/{}", to_string(row.stored));
     text += fmt::format("{}{} median {:.2g} %, p90 {:.2g} %, bias {:+.1f} %", before, formats,
                         100.0 * row.held_out.median, 100.0 * row.held_out.p90,
@@ -45,6 +46,8 @@ Calibration make_calibration(const DeviceSpec& device, const KernelFit& kernels,
     for (std::size_t d = 0; d < kDTypes; ++d) {
       any = any || e.compute[d].known();
       cite(e.compute[d], text);
+      cite(e.compute_block_scaled[d], text);
+      cite(e.compute_by_format[d], text);
       cite(e.memory_by_format[d], text);
     }
     if (any) c.sources[std::string(to_string(op_class))] = text;

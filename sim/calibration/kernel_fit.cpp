@@ -28,6 +28,7 @@ constexpr double kHostBound = 25e-6;  ///< s
 constexpr double kFloorRatio = 3.0;
 constexpr double kMostRamp = 10e-6;  ///< s
 constexpr int kLeastSide = 512;
+constexpr double kStreamFraction = 0.8;  ///< of bandwidth, as the priors have it
 
 struct Prepared {
   RampSample sample;
@@ -35,7 +36,7 @@ struct Prepared {
   std::int64_t cell = 0;
 };
 
-using Formats = std::pair<DType, DType>;  ///< arithmetic, stored
+using Formats = std::tuple<DType, DType, bool>;  ///< arithmetic, stored, block-scaled
 
 struct Group {
   KernelFitRow row;
@@ -66,7 +67,7 @@ class Preparation {
     RampSample& r = out.sample;
     r.flops = s.flops / kernels;
     r.bytes = s.bytes / kernels;
-    r.time_s = s.time_s / kernels - launch_;
+    r.time_s = (s.time_s - companions_s(s)) / kernels - launch_;
     if (!(r.time_s > 0.0) || !(r.bytes > 0.0)) return "no time or work";
     const double compute = r.flops / rates.peak, memory = r.bytes / rates.bandwidth;
     const bool large = r.bytes > kCacheMargin * cache_;
@@ -80,6 +81,13 @@ class Preparation {
     }
     out.cell = octave(r.flops) * 1000 + octave(r.bytes);
     return nullptr;
+  }
+
+  /// Time of memory-bound kernels measured along: their traffic at the device's elementwise rate.
+  double companions_s(const KernelSample& s) const {
+    const Sourced<Ramp>& ramp = device_.efficiency[index(OpClass::kElementwise)].memory;
+    const double fraction = ramp.known() ? (*ramp).fraction : kStreamFraction;
+    return s.companion_bytes / ((*device_.memory_bandwidth).value() * fraction);
   }
 
  private:
@@ -151,9 +159,10 @@ class Choice {
   }
 
  private:
-  using Key = std::tuple<OpClass, DType, DType>;
+  using Key = std::tuple<OpClass, DType, DType, bool>;
   static Key key(const KernelSample& s, const DeviceSpec& device) {
-    return {s.op_class, compute_fallback(device, s.dtype).value_or(s.dtype), s.weights};
+    return {s.op_class, compute_fallback(device, s.dtype).value_or(s.dtype), s.weights,
+            s.block_scaled};
   }
   std::map<Key, std::string> chosen_;
   std::set<OpClass> usual_;
@@ -259,7 +268,9 @@ Sourced<Ramp> leaf(Ramp ramp, const KernelFitRow& row, bool compute) {
 
 void emit(const Group& g, OpEfficiency& into) {
   const KernelFitRow& row = g.row;
-  Sourced<Ramp>& compute = into.compute[index(row.dtype)];
+  Sourced<Ramp>& compute = row.block_scaled          ? into.compute_block_scaled[index(row.dtype)]
+                           : row.stored == row.dtype ? into.compute[index(row.dtype)]
+                                                     : into.compute_by_format[index(row.stored)];
   const bool tied = row.ramps.compute.serial > 0.02 && row.fitted >= kManyRows;
   const auto enough = [&](int rows) {
     return tied || rows >= std::max(static_cast<double>(kLeastRows), kLeastShare * row.fitted);
@@ -271,8 +282,17 @@ void emit(const Group& g, OpEfficiency& into) {
   const Sourced<Ramp> memory = leaf(row.ramps.memory, row, false);
   if (!into.memory.known()) {
     into.memory = memory;
-  } else {
+  } else if (!into.memory_by_format[index(row.stored)].known()) {
     into.memory_by_format[index(row.stored)] = memory;
+  }
+}
+
+/// Where a table holds block-scaled kernels alone they stand for the others too.
+void share_blocks(OpEfficiency& e) {
+  for (std::size_t d = 0; d < kDTypes; ++d) {
+    if (e.compute[d].known() || !e.compute_block_scaled[d].known()) continue;
+    e.compute[d] = e.compute_block_scaled[d];
+    e.compute[d].provenance = Provenance::kDerived;
   }
 }
 
@@ -297,8 +317,8 @@ std::vector<Group*> in_order(std::map<Formats, Group>& groups) {
   }
   const auto rank = [](const Group* g) {
     const DType d = g->row.dtype;
-    return std::tuple(d != DType::kBf16 && d != DType::kFp16, index(d), g->row.stored != d,
-                      -static_cast<int>(g->fit.size()));
+    return std::tuple(d != DType::kBf16 && d != DType::kFp16, index(d), g->row.block_scaled,
+                      g->row.stored != d, -static_cast<int>(g->fit.size()));
   };
   std::stable_sort(order.begin(), order.end(),
                    [&](const Group* a, const Group* b) { return rank(a) < rank(b); });
@@ -318,10 +338,11 @@ KernelFit fit_kernels(const std::vector<KernelSample>& samples, const DeviceSpec
   for (const KernelSample& s : samples) {
     if (!options.only.empty() && options.only.count(s.op_class) == 0) continue;
     const DType dtype = compute_fallback(device, s.dtype).value_or(s.dtype);
-    Group& g = classes[s.op_class][{dtype, s.weights}];
+    Group& g = classes[s.op_class][{dtype, s.weights, s.block_scaled}];
     g.row.op_class = s.op_class;
     g.row.dtype = dtype;
     g.row.stored = s.weights;
+    g.row.block_scaled = s.block_scaled;
     ++g.row.read;
     if (s.op.ends_with("_module")) {
       ++g.row.dropped["several kinds of kernels in one time"];
@@ -341,24 +362,20 @@ KernelFit fit_kernels(const std::vector<KernelSample>& samples, const DeviceSpec
   KernelFit fit;
   for (auto& [op_class, groups] : classes) {
     OpEfficiency& efficiency = fit.efficiency[index(op_class)];
-    std::map<DType, Ramp> compute;
     Base base;
     for (Group* g : in_order(groups)) {
-      const auto known = compute.find(g->row.dtype);
-      const std::optional<Ramp> fixed =
-          known == compute.end() ? std::nullopt : std::optional(known->second);
       const RampRates rates = *preparation.rates(g->row.dtype);
       const double floor = floor_of(*g);
       if (base.ramps && floor > kHostBound && floor > kFloorRatio * base.floor) {
         drop_host_bound(*g, floor, rates.peak);
         if (g->fit.size() < kLeastRows) continue;
       }
-      fit_group(*g, rates, fixed, base, options);
+      fit_group(*g, rates, std::nullopt, base, options);
       if (!base.ramps) base = {floor, g->row.ramps, g->row.compute_ramp_s()};
-      compute.emplace(g->row.dtype, g->row.ramps.compute);
       emit(*g, efficiency);
     }
     share_sixteen_bits(device, efficiency);
+    share_blocks(efficiency);
     for (auto& [formats, g] : groups) fit.rows.push_back(std::move(g.row));
   }
   return fit;

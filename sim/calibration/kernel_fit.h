@@ -23,6 +23,7 @@ struct KernelFitRow {
   OpClass op_class = OpClass::kGemm;
   DType dtype = DType::kBf16;   ///< of the arithmetic
   DType stored = DType::kBf16;  ///< of weights or KV cache
+  bool block_scaled = false;    ///< a scale per block of both operands
   int read = 0;
   std::map<std::string, int> dropped;  ///< by reason
   int fitted = 0;                      ///< rows the ramps rest on
@@ -67,8 +68,13 @@ struct KernelFitRow {
 /// so that the density of a grid does not decide; kernels under 20 us count in proportion to their
 /// time (not below 1/4), decode contexts below 128 tokens a quarter.
 ///
-/// Per arithmetic format the pair (format, same format stored) goes first, else the most frequent
-/// one; other stored formats get a memory ramp of their own beside its compute ramp. The 16-bit
+/// Kernels that a row times along (KernelSample::companion_bytes) are taken off at 80 % of
+/// bandwidth (the device's elementwise share where known): a step has them as ops of their own.
+///
+/// Per arithmetic format the pair (format, same format stored) goes first, then block-scaled ones,
+/// then other stored formats; each gets a compute and a memory ramp (`compute`,
+/// `compute_block_scaled`, `compute_by_format`). Where only block-scaled kernels were measured they
+/// stand for the others (class derived). The 16-bit
 /// pair's memory ramp (else the first's) is the op class's `memory`, the others' go to
 /// `memory_by_format`. fp16 has bf16's ramps where the peaks agree (class derived), and the other
 /// way round. A ramp with less than 2 % of the rows (or six) on its side is left out, unless

@@ -28,7 +28,8 @@ std::optional<double> balance(const DeviceSpec& d) {
 
 const KernelFitRow* row_of(const KernelFit& fit, OpClass op_class, DType dtype) {
   for (const KernelFitRow& row : fit.rows) {
-    if (row.op_class == op_class && row.dtype == dtype && row.stored == dtype && row.fitted > 0) {
+    if (row.op_class == op_class && row.dtype == dtype && row.stored == dtype &&
+        !row.block_scaled && row.fitted > 0) {
       return &row;
     }
   }

@@ -38,7 +38,8 @@ void join_compute(RooflineOp& r, const StepModelInput& in) {
   r.compute_class = peak.provenance;
   r.compute_source = peak.source;
   if (!in.backend.ideal()) {
-    const Sourced<Ramp>& ramp = device.efficiency[index(r.op.op_class)].compute[index(dtype)];
+    const Sourced<Ramp>& ramp =
+        device.efficiency[index(r.op.op_class)].compute_of(dtype, r.op.stored, r.op.block_scaled);
     if (!ramp.known()) {
       throw missing(
           device,

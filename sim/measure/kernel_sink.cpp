@@ -88,11 +88,12 @@ bool KernelSink::take_time(const std::optional<double>& time_s) {
 }
 
 void KernelSink::add(const KernelCurve& curve, const Features& x, const Row& row) {
-  add(curve, curve.forms.flops(x), curve.forms.bytes(x), row);
+  add(curve, curve.forms.flops(x), curve.forms.bytes(x), row, curve.forms.companion_bytes(x));
 }
 
-void KernelSink::add(const KernelCurve& curve, double flops, double bytes, const Row& row) {
-  const std::string_view fault = try_add(curve, flops, bytes, row);
+void KernelSink::add(const KernelCurve& curve, double flops, double bytes, const Row& row,
+                     double companion_bytes) {
+  const std::string_view fault = try_add(curve, flops, bytes, row, companion_bytes);
   if (fault.empty()) {
     keep_row();
   } else {
@@ -101,7 +102,7 @@ void KernelSink::add(const KernelCurve& curve, double flops, double bytes, const
 }
 
 std::string_view KernelSink::try_add(const KernelCurve& curve, double flops, double bytes,
-                                     const Row& row) {
+                                     const Row& row, double companion_bytes) {
   if (!(row.time_s > 0.0)) return "time is not positive";
   if (const double limit = peak_[index(curve.forms.dtype)];
       limit > 0.0 && flops > kTimerFault * limit * row.time_s) {
@@ -112,6 +113,8 @@ std::string_view KernelSink::try_add(const KernelCurve& curve, double flops, dou
   s.op_class = curve.forms.op_class;
   s.dtype = curve.forms.dtype;
   s.weights = curve.forms.weights;
+  s.block_scaled = curve.forms.block_scaled;
+  s.companion_bytes = companion_bytes;
   s.flops = flops;
   s.bytes = bytes;
   s.kernels = curve.forms.kernels;

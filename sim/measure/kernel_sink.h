@@ -64,10 +64,12 @@ class KernelSink {
   };
   /// Keeps or drops the row.
   void add(const KernelCurve& curve, const Features& x, const Row& row);
-  void add(const KernelCurve& curve, double flops, double bytes, const Row& row);
+  void add(const KernelCurve& curve, double flops, double bytes, const Row& row,
+           double companion_bytes = 0.0);
   /// The same without counting: for rows that hold several kernels. Why it was not taken; empty: it
   /// was.
-  std::string_view try_add(const KernelCurve& curve, double flops, double bytes, const Row& row);
+  std::string_view try_add(const KernelCurve& curve, double flops, double bytes, const Row& row,
+                           double companion_bytes = 0.0);
   void keep_row() { ++table_.account.kept; }
   /// True when it may be kept (and counts it as dropped otherwise).
   bool take_time(const std::optional<double>& time_s);

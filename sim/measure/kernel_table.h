@@ -18,9 +18,12 @@ struct KernelSample {
   OpClass op_class = OpClass::kGemm;
   DType dtype = DType::kBf16;    ///< of the arithmetic
   DType weights = DType::kBf16;  ///< of the weights (GEMMs) or the KV cache (attention)
+  bool block_scaled = false;     ///< a scale per block of both operands
   double flops = 0.0;            ///< of one execution, one device
   double bytes = 0.0;            ///< device memory traffic of one execution
-  int kernels = 1;               ///< launches inside the measured time
+  /// Traffic of memory-bound kernels timed along that are ops of their own in lower_step.
+  double companion_bytes = 0.0;
+  int kernels = 1;  ///< launches inside the measured time
   double time_s = 0.0;
   std::optional<double> watts;        ///< mean board power while it loops
   std::optional<double> limit_watts;  ///< power limit then in force

@@ -12,12 +12,12 @@ namespace medley {
 
 namespace {
 constexpr std::pair<std::string_view, KernelFormat> kKernelFormats[] = {
-    {"fp8_block", {DType::kFp8, DType::kFp8}},    {"fp8_static", {DType::kFp8, DType::kFp8}},
-    {"int8_wo", {DType::kBf16, DType::kInt8}},    {"int4_wo", {DType::kBf16, DType::kInt4}},
-    {"w4a16", {DType::kBf16, DType::kInt4}},      {"w8a16", {DType::kBf16, DType::kInt8}},
-    {"awq", {DType::kBf16, DType::kInt4}},        {"gptq", {DType::kBf16, DType::kInt4}},
-    {"w4a16_mxfp4", {DType::kBf16, DType::kFp4}}, {"w4a8", {DType::kFp8, DType::kInt4}},
-    {"w4afp8", {DType::kFp8, DType::kInt4}},      {"sq", {DType::kInt8, DType::kInt8}}};
+    {"fp8_block", {DType::kFp8, DType::kFp8, true}}, {"fp8_static", {DType::kFp8, DType::kFp8}},
+    {"int8_wo", {DType::kBf16, DType::kInt8}},       {"int4_wo", {DType::kBf16, DType::kInt4}},
+    {"w4a16", {DType::kBf16, DType::kInt4}},         {"w8a16", {DType::kBf16, DType::kInt8}},
+    {"awq", {DType::kBf16, DType::kInt4}},           {"gptq", {DType::kBf16, DType::kInt4}},
+    {"w4a16_mxfp4", {DType::kBf16, DType::kFp4}},    {"w4a8", {DType::kFp8, DType::kInt4}},
+    {"w4afp8", {DType::kFp8, DType::kInt4}},         {"sq", {DType::kInt8, DType::kInt8}}};
 
 ModelSpec one_layer(int hidden, const LayerGroup& group, DType wide) {
   ModelSpec model;
@@ -84,6 +84,7 @@ KernelForms gemm_kernel(double k, double n, const KernelFormat& format) {
   KernelForms forms = sum_of_ops(ops, {"o_proj"});
   MEDLEY_CHECK(forms.kernels == 1, "a layer has one output projection");
   forms.weights = format.weights;
+  forms.block_scaled = format.block_scaled;
   return forms;
 }
 
@@ -120,10 +121,13 @@ std::vector<StepOp> expert_ops(const ExpertShape& shape, const KernelFormat& for
 }
 
 KernelForms expert_kernels(const ExpertShape& shape, const KernelFormat& format) {
-  KernelForms forms =
-      sum_of_ops(expert_ops(shape, format), {"expert_gate_up", "expert_up", "expert_down"});
+  const std::vector<StepOp> ops = expert_ops(shape, format);
+  KernelForms forms = sum_of_ops(ops, {"expert_gate_up", "expert_up", "expert_down"});
   MEDLEY_CHECK(forms.kernels == 2, "experts are two grouped GEMMs");
   forms.weights = format.weights;
+  forms.block_scaled = format.block_scaled;
+  forms.companion_bytes =
+      sum_of_ops(ops, {"expert_permute", "expert_activation", "expert_unpermute"}).bytes;
   return forms;
 }
 

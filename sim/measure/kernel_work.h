@@ -14,11 +14,13 @@ namespace medley {
 struct KernelFormat {
   DType arithmetic = DType::kBf16;
   DType weights = DType::kBf16;
+  bool block_scaled = false;  ///< a scale per block of both operands
   bool operator==(const KernelFormat&) const = default;
 };
 /// Reads the words of measured tables: everything parse_dtype knows (arithmetic and weights alike),
-/// and fp8_block, fp8_static (fp8); int8_wo, int4_wo, w4a16, w8a16, w4a16_mxfp4, awq, gptq (weights
-/// only, arithmetic bf16); sq (int8 both); w4a8 (int4 weights, fp8 arithmetic). Any letter case.
+/// and fp8_block (fp8, block-scaled), fp8_static (fp8); int8_wo, int4_wo, w4a16, w8a16,
+/// w4a16_mxfp4, awq, gptq (weights only, arithmetic bf16); sq (int8 both); w4a8 (int4 weights, fp8
+/// arithmetic). Any letter case.
 std::optional<KernelFormat> parse_kernel_format(std::string_view text);
 
 /// Work of one kind of kernel as linear forms over a step's Features. It is read off `lower_step`
@@ -28,9 +30,12 @@ struct KernelForms {
   OpClass op_class = OpClass::kGemm;
   DType dtype = DType::kBf16;    ///< of the arithmetic
   DType weights = DType::kBf16;  ///< of the weights, or of the KV cache
+  bool block_scaled = false;
   int kernels = 0;
   LinearForm flops;
   LinearForm bytes;
+  LinearForm
+      companion_bytes;  ///< of memory-bound kernels that a table times along, ops of their own
 };
 
 /// m x k times k x n; m is Feature::kTokens.
@@ -50,7 +55,8 @@ struct AttentionShape {
 KernelForms attention_kernel(const AttentionShape& shape, bool decode);
 
 /// The grouped GEMMs of a mixture of experts on one device: gate/up and down (2 kernels). Router,
-/// permutation and activation are not in it. Forms over kTokens and kExpertsHit.
+/// permutation and activation are not in it; the traffic of the last two, which fused kernels do
+/// along, is in companion_bytes. Forms over kTokens and kExpertsHit.
 struct ExpertShape {
   int hidden = 0;
   int width = 0;  ///< of one expert, on this device

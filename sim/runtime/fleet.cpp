@@ -233,8 +233,9 @@ void Fleet::pull(std::uint32_t replica) {
 void Fleet::follow_up(std::uint32_t request) {
   // A client sees the end of a request once it has left the front end.
   const RequestRecord& record = result_.requests[request];
-  const Seconds seen =
-      record.status == RequestStatus::kFinished ? units_[acting_].front_end : Seconds(0.0);
+  const Seconds seen = record.status == RequestStatus::kFinished
+                           ? units_[acting_].front_end(trace_.requests[request])
+                           : Seconds(0.0);
   const auto& all = trace_.follow_ups;
   auto it = std::lower_bound(all.begin(), all.end(), request,
                              [](const FollowUp& f, std::uint32_t id) { return f.previous < id; });
@@ -311,7 +312,8 @@ void Fleet::on_scheduled(std::uint32_t request, SimTime now, std::int32_t cached
 
 void Fleet::on_first_token(std::uint32_t request, SimTime now) {
   Unit& unit = units_[acting_];
-  result_.requests[request].first_token = SimTime::after(now, unit.front_end);
+  result_.requests[request].first_token =
+      SimTime::after(now, unit.front_end(trace_.requests[request]));
   if (unit.role != PoolRole::kUnified) return;
   unit.tokens -= trace_.requests[request].input_tokens;
   unit.prompt_tokens -= trace_.requests[request].input_tokens;
@@ -321,7 +323,7 @@ void Fleet::on_first_token(std::uint32_t request, SimTime now) {
 void Fleet::on_finished(std::uint32_t request, SimTime now, double energy_j) {
   const Request& r = trace_.requests[request];
   RequestRecord& record = result_.requests[request];
-  record.last_token = SimTime::after(now, units_[acting_].front_end);
+  record.last_token = SimTime::after(now, units_[acting_].front_end(r));
   record.output_tokens = r.output_tokens;
   record.status = RequestStatus::kFinished;
   record.energy_j += energy_j;

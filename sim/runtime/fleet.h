@@ -50,7 +50,11 @@ class Fleet final : private ReplicaListener,
     std::uint16_t pool = 0;
     PoolRole role = PoolRole::kUnified;
     DevicePlace place;  ///< of its first device
-    Seconds front_end;  ///< between the engine's last step and the client (request_overhead)
+    /// Between the engine's last step and the client: request_overhead, prompt_token_overhead.
+    Seconds per_request, per_prompt_token;
+    Seconds front_end(const Request& r) const {
+      return per_request + static_cast<double>(r.input_tokens) * per_prompt_token;
+    }
     double requests = 0.0;
     double tokens = 0.0;
     double prompt_tokens = 0.0;

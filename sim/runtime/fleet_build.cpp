@@ -121,8 +121,11 @@ void Fleet::build_replicas() {
       unit.meter = std::make_unique<ReplicaMeter>(
           config.floor_w, watts_or_zero(power.context_idle) * power.devices, config.lanes, bin,
           record, result_.pools[p].itl, scenario_.report.chrome_trace ? &result_.spans : nullptr);
-      const Sourced<Seconds>& overhead = scenario_.pools[p].backend.request_overhead;
-      if (overhead.known() && !scenario_.pools[p].backend.ideal()) unit.front_end = *overhead;
+      const BackendSpec& backend = scenario_.pools[p].backend;
+      if (!backend.ideal()) {
+        unit.per_request = backend.request_overhead.value.value_or(Seconds(0.0));
+        unit.per_prompt_token = backend.prompt_token_overhead.value.value_or(Seconds(0.0));
+      }
       unit.replica = std::make_unique<Replica>(config, models_[p], trace_,
                                                static_cast<ReplicaListener&>(*this), *unit.meter);
       unit.ends.resize(static_cast<std::size_t>(config.lanes));

@@ -236,7 +236,9 @@ void Fleet::deliver(HandoffState& h) {
   // unless the client gets the first token from there.
   const bool answers = scenario_.kv_transfer.first_token == Handoff::kDecodeToken;
   const SimTime answered =
-      answers ? SimTime::after(record.prefilled, units_[h.prefill_unit].front_end) : now;
+      answers ? SimTime::after(record.prefilled,
+                               units_[h.prefill_unit].front_end(trace_.requests[h.request]))
+              : now;
   if (answered > now) {
     engine_.schedule(answered, EventClass::kArrival, h.decode_unit, kJoin, h.import_slot);
   } else {

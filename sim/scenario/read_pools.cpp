@@ -48,6 +48,7 @@ void read_backend_overrides(ResolvingReader& pool, BackendSpec& backend) {
   take(*over, "sync_per_sequence", backend.sync_per_sequence);
   take(*over, "host_per_kernel", backend.host_per_kernel);
   take(*over, "request_overhead", backend.request_overhead);
+  take(*over, "prompt_token_overhead", backend.prompt_token_overhead);
   if (const auto graphs = over->maybe_boolean("graph_capture")) backend.graph_capture = *graphs;
   if (const auto most = over->maybe_integer("graph_max_sequences", 0, kMostSequences)) {
     backend.graph_max_sequences = static_cast<int>(*most);

@@ -122,6 +122,8 @@ SchemaSection engine_section() {
             "to issue one kernel outside a captured graph"},
            {"pools.<name>.backend_overrides.request_overhead", "time", "the backend's",
             "front end: added to TTFT and end-to-end time"},
+           {"pools.<name>.backend_overrides.prompt_token_overhead", "time", "the backend's",
+            "the same per token of the prompt: tokenisation"},
            {"pools.<name>.backend_overrides.graph_capture", "true/false", "the backend's", ""},
            {"pools.<name>.backend_overrides.graph_max_sequences", "integer", "the backend's", ""},
            {"pools.<name>.backend_overrides.kernels_fused", "number 0..1", "the backend's",

@@ -47,7 +47,11 @@ TEST_CASE("time in the front end is seen by the client, not by the engine") {
   Scenario s = two_users({50, 50, 20}, 0);
   const RunResult bare = run(test_catalog(), s);
   s.pools[0].backend.name = "engine";
-  s.pools[0].backend.request_overhead = {Seconds(0.25), Provenance::kAssumed, "test"};
+  // Half of the front end's time by request, half by token of the prompt.
+  const double prompt = static_cast<double>(s.trace.requests[0].input_tokens);
+  s.pools[0].backend.request_overhead = {Seconds(0.125), Provenance::kAssumed, "test"};
+  s.pools[0].backend.prompt_token_overhead = {Seconds(0.125 / prompt), Provenance::kAssumed,
+                                              "test"};
   const RunResult served = run(test_catalog(), s);
   for (const std::size_t i : {0U, 1U}) {
     CHECK(served.requests[i].first_token.ns() == bare.requests[i].first_token.ns() + 250'000'000);

@@ -91,9 +91,21 @@ TEST_CASE("words for number formats tell arithmetic from weights") {
   using medley::KernelFormat;
   CHECK(medley::parse_kernel_format("bfloat16") == KernelFormat{DType::kBf16, DType::kBf16});
   CHECK(medley::parse_kernel_format("BF16") == KernelFormat{DType::kBf16, DType::kBf16});
-  CHECK(medley::parse_kernel_format("fp8_block") == KernelFormat{DType::kFp8, DType::kFp8});
+  CHECK(medley::parse_kernel_format("fp8_block") == KernelFormat{DType::kFp8, DType::kFp8, true});
   CHECK(medley::parse_kernel_format("nvfp4") == KernelFormat{DType::kFp4, DType::kFp4});
   CHECK(medley::parse_kernel_format("w4a16_mxfp4") == KernelFormat{DType::kBf16, DType::kFp4});
   CHECK(medley::parse_kernel_format("int8_wo") == KernelFormat{DType::kBf16, DType::kInt8});
   CHECK(!medley::parse_kernel_format("float3"));
+}
+
+// hidden 8, width 4, top-2, 16-bit: permutation reads 8 and writes 2 x 8 elements a token,
+// activation reads 2 x (2 x 4) and writes 2 x 4, the way back reads 2 x 8 and writes 8: 72
+// elements.
+TEST_CASE("what a fused expert kernel does along is counted apart from its products") {
+  const medley::KernelFormat block{medley::DType::kFp8, medley::DType::kFp8, true};
+  const medley::KernelForms forms = medley::expert_kernels({8, 4, 16, 2, true}, block);
+  CHECK(forms.block_scaled);
+  CHECK(forms.companion_bytes(medley::token_features(3.0)) == doctest::Approx(3.0 * 72 * 2));
+  CHECK(medley::gemm_kernel(64, 32, block).block_scaled);
+  CHECK(medley::gemm_kernel(64, 32, block).companion_bytes(medley::token_features(3.0)) == 0.0);
 }

@@ -264,7 +264,27 @@ TEST_CASE("the arithmetic a device falls back to holds every value of the format
   CHECK(compute_fallback(d, DType::kInt8) == DType::kInt8);
   CHECK(compute_fallback(d, DType::kFp8) == DType::kFp16);  // int8 holds no fp8 value range
   has(DType::kFp8);
-  CHECK(compute_fallback(d, DType::kFp4) == DType::kFp8);
-  CHECK(compute_fallback(d, DType::kInt4) == DType::kFp8);
+  CHECK(compute_fallback(d, DType::kFp4) == DType::kFp16);
+  CHECK(compute_fallback(d, DType::kInt4) == DType::kFp16);
   CHECK(compute_fallback(d, DType::kFp32) == DType::kFp32);
+}
+
+TEST_CASE("compute of scaled blocks and of widened weights, where measured") {
+  OpEfficiency e;
+  const auto put = [](Sourced<Ramp>& into, double fraction) { into.value = Ramp{fraction, 1.0}; };
+  put(e.compute[index(DType::kFp8)], 0.6);
+  put(e.compute[index(DType::kBf16)], 0.7);
+  const auto of = [&](DType arithmetic, DType stored, bool block) {
+    return e.compute_of(arithmetic, stored, block).value->fraction;
+  };
+  CHECK(of(DType::kFp8, DType::kFp8, true) == 0.6);  // nothing better known
+  CHECK(of(DType::kBf16, DType::kInt4, false) == 0.7);
+  put(e.compute_block_scaled[index(DType::kFp8)], 0.3);
+  put(e.compute_by_format[index(DType::kInt4)], 0.2);
+  CHECK(of(DType::kFp8, DType::kFp8, true) == 0.3);
+  CHECK(of(DType::kFp8, DType::kFp8, false) == 0.6);
+  CHECK(of(DType::kBf16, DType::kInt4, false) == 0.2);
+  CHECK(of(DType::kBf16, DType::kFp4, false) == 0.7);  // another kernel than int4's
+  CHECK(of(DType::kBf16, DType::kFp8, false) == 0.7);
+  CHECK(of(DType::kBf16, DType::kBf16, false) == 0.7);
 }

@@ -275,7 +275,10 @@ void read_moe(const KernelFile& file, KernelSink& sink) {
     const double tokens = double(r.tokens) / double(r.ep);
     Features x = token_features(tokens);
     at(x, Feature::kExpertsHit) = hits(*routing, tokens, *shape);
-    t.add(*curve, x, double(r.tokens));
+    const KernelForms& f = curve->forms;
+    // Rows of other ranks' experts are skipped by the products alone.
+    t.add(*curve, f.flops(x), f.bytes(x), double(r.tokens),
+          f.companion_bytes(token_features(double(r.tokens))));
   }
 }
 }  // namespace

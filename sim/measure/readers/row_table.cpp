@@ -54,13 +54,15 @@ std::optional<double> RowTable::time() const {
 }
 
 void RowTable::add(const KernelCurve& curve, const Features& x, double position) {
-  add(curve, curve.forms.flops(x), curve.forms.bytes(x), position);
+  add(curve, curve.forms.flops(x), curve.forms.bytes(x), position, curve.forms.companion_bytes(x));
 }
 
-void RowTable::add(const KernelCurve& curve, double flops, double bytes, double position) {
+void RowTable::add(const KernelCurve& curve, double flops, double bytes, double position,
+                   double companion_bytes) {
   const auto time_s = time();
   if (!sink_.take_time(time_s)) return;
-  sink_.add(curve, flops, bytes, {position, *time_s, positive(power_), positive(limit_)});
+  sink_.add(curve, flops, bytes, {position, *time_s, positive(power_), positive(limit_)},
+            companion_bytes);
 }
 
 const std::string& RowTable::key(std::initializer_list<KernelCsv::Column> columns) {

@@ -40,7 +40,8 @@ class RowTable {
   std::optional<double> time() const;
   /// Keeps the row (or drops it for its time).
   void add(const KernelCurve& curve, const Features& x, double position);
-  void add(const KernelCurve& curve, double flops, double bytes, double position);
+  void add(const KernelCurve& curve, double flops, double bytes, double position,
+           double companion_bytes = 0.0);
   /// Joins the raw texts that make a curve; good until the next call.
   const std::string& key(std::initializer_list<KernelCsv::Column> columns);
   /// ",name=value" where the column is in the file and so tells rows apart.
