@@ -89,6 +89,7 @@ struct DeviceSpec {
   Sourced<Seconds> launch_stream;  ///< gap before a kernel, launched one by one
   Sourced<Seconds> launch_graph;   ///< the same inside a captured graph
   PowerSpec power;
+  int cores = 0;          ///< of a CPU; 0: unknown
   std::string fabric;     ///< catalogue link to peers, or empty
   std::string host_link;  ///< catalogue link to the host, or empty
   Sourced<Usd> capex;

@@ -150,6 +150,7 @@ DeviceSpec read_device(ObjectReader& reader, Problems& problems, const Priors* p
   SourcedReader sourced(reader, problems);
   read_rates(reader, sourced, device);
   read_calibrated(reader, sourced, device);
+  device.cores = static_cast<int>(reader.integer_or("cores", 0, 1, 1 << 20));
   device.fabric = reader.text_or("fabric", "");
   device.host_link = reader.text_or("host_link", "");
   ObjectReader price = sourced.section(reader, "price");

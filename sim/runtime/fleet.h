@@ -103,6 +103,7 @@ class Fleet final : private ReplicaListener,
   void build_sharing(const Catalog& catalog);
   void need_transport(const Catalog& catalog);
   void share_devices(const std::vector<ReplicaSite>& sites, std::vector<StepFootprint>& footprints);
+  void share_hosts(const std::vector<ReplicaSite>& sites, std::vector<StepFootprint>& footprints);
   void begin_shared(std::uint32_t replica, int lane);
   void on_activity(std::uint64_t tag) override { player_->on_activity(tag); }
   void on_step_played(std::uint32_t unit, int lane, SimTime end) override;

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "sim/runtime/fleet.h"
 #include "sim/scenario/validate.h"
@@ -25,13 +26,14 @@ void Fleet::need_transport(const Catalog& catalog) {
 }
 
 void Fleet::build_sharing(const Catalog& catalog) {
-  bool links = false, devices = false;
+  bool links = false, devices = false, hosts = false;
   for (const PoolSpec& pool : scenario_.pools) {
     links = links || may_share_links(scenario_, pool);
+    hosts = hosts || scenario_.nodes[pool.node_group].host_of != NodeGroup::kNone;
     devices = devices || pool.sharing.mode == SharingSpec::Mode::kTimeSlice ||
               pool.sharing.mode == SharingSpec::Mode::kMps;
   }
-  if (!scenario_.contention.steps || (!links && !devices)) return;
+  if (!scenario_.contention.steps || (!links && !devices && !hosts)) return;
   need_transport(catalog);
   std::vector<ReplicaSite> sites;
   std::vector<StepFootprint> footprints;
@@ -48,10 +50,11 @@ void Fleet::build_sharing(const Catalog& catalog) {
   }
   if (links) find_shared_links(*transport_, sites, footprints);
   if (devices) share_devices(sites, footprints);
+  if (hosts) share_hosts(sites, footprints);
   const Fidelity fidelity = scenario_.contention.layered ? Fidelity::kLayered : Fidelity::kFolded;
   bool any = false;
   for (StepFootprint& f : footprints) {
-    f.shared = f.shared_links || f.shared_devices;
+    f.shared = f.shared_links || f.shared_devices || f.shared_host;
     any = any || f.shared;
   }
   if (!any) return;
@@ -89,6 +92,57 @@ void Fleet::share_devices(const std::vector<ReplicaSite>& sites,
         footprints[u].memory_bandwidth = (*spec.memory_bandwidth).value();
       }
     }
+  }
+}
+
+/// Sockets that both compute and serve accelerators: their cores, and their DRAM's wire.
+void Fleet::share_hosts(const std::vector<ReplicaSite>& sites,
+                        std::vector<StepFootprint>& footprints) {
+  const auto server_of = [&](const ReplicaSite& site) {
+    const std::size_t host = scenario_.nodes[site.pool->node_group].host_of;
+    return host == NodeGroup::kNone ? site.pool->node_group : host;
+  };
+  struct Socket {
+    std::uint32_t cores = 0;
+    double one_core = 1.0;
+    double bandwidth = 1.0;
+  };
+  std::map<std::tuple<std::size_t, std::uint32_t, std::uint32_t>, Socket> sockets;
+  std::vector<std::uint32_t> wires;
+  for (std::uint32_t u = 0; u < sites.size(); ++u) {
+    const NodeGroup& group = scenario_.nodes[sites[u].pool->node_group];
+    if (group.host_of == NodeGroup::kNone) continue;
+    for (int d = 0; d < sites[u].pool->devices_per_replica(); ++d) {
+      const DevicePlace place = place_of(sites[u], d);
+      const auto key = std::make_tuple(group.host_of, place.node, place.device);
+      Socket& socket = sockets[key];
+      if (socket.cores == 0) {
+        socket.cores = transport_->add_resource(1.0);
+        socket.one_core = 1.0 / std::max(1, group.device.cores);
+        if (group.device.memory_bandwidth.known()) {
+          socket.bandwidth = (*group.device.memory_bandwidth).value();
+        }
+      }
+      transport_->wires_between(transport_->vertex(place), transport_->memory_of(place), 0, wires);
+      StepFootprint::Device device{socket.cores, socket.cores, false, true, 0.0};
+      if (!wires.empty()) {
+        device.memory = wires.front();
+        device.memory_scale = transport_->wire_capacity(wires.front());
+      }
+      footprints[u].shared_devices = true;
+      footprints[u].devices.push_back(device);
+      footprints[u].memory_bandwidth = socket.bandwidth;
+    }
+  }
+  for (std::uint32_t u = 0; u < sites.size(); ++u) {
+    if (scenario_.nodes[sites[u].pool->node_group].host_of != NodeGroup::kNone) continue;
+    const auto it = sockets.find(std::make_tuple(server_of(sites[u]), sites[u].place.node,
+                                                 transport_->socket_of(sites[u].place)));
+    if (it == sockets.end()) continue;
+    footprints[u].shared_host = true;
+    footprints[u].cores = it->second.cores;
+    footprints[u].one_core = it->second.one_core;
+    footprints[u].memory_bandwidth = it->second.bandwidth;
   }
 }
 

@@ -65,11 +65,13 @@ void StepPlayer::next_phase(std::uint32_t unit, int lane) {
         if (f.shared_devices) {
           const double compute = play.use.compute_s / n, memory = play.use.memory_s / n;
           for (const StepFootprint::Device& d : f.devices) {
-            demands_.push_back({d.compute, d.sliced ? kernels_s : std::min(compute, kernels_s)});
-            if (!d.sliced) demands_.push_back({d.memory, std::min(memory, kernels_s)});
+            demands_.push_back(
+                {d.compute, d.sliced || d.held ? kernels_s : std::min(compute, kernels_s)});
+            if (!d.sliced)
+              demands_.push_back({d.memory, d.memory_scale * std::min(memory, kernels_s)});
           }
-          const double largest =
-              f.devices.front().sliced ? kernels_s : std::min(std::max(compute, memory), kernels_s);
+          const bool whole = f.devices.front().sliced || f.devices.front().held;
+          const double largest = whole ? kernels_s : std::min(std::max(compute, memory), kernels_s);
           return start_phase(unit, lane, kernels_s, f.memory_bandwidth * largest);
         }
         return start_phase(unit, lane, kernels_s, 1.0);
@@ -97,7 +99,11 @@ void StepPlayer::next_phase(std::uint32_t unit, int lane) {
         play.phase = Phase::kTail;
         const double device_s = transport_.now() - play.start;
         const double tail = std::max(0.0, play.use.host_floor_s - device_s) + play.tail_s;
-        if (tail > 0.0) return start_phase(unit, lane, tail, 1.0);
+        if (tail > 0.0) {
+          // One thread beside the CPU replica's, one per core: cores are shared by threads.
+          if (f.shared_host) demands_.push_back({f.cores, tail * f.one_core});
+          return start_phase(unit, lane, tail, f.memory_bandwidth * tail);
+        }
         continue;
       }
       case Phase::kTail:

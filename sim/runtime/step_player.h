@@ -29,8 +29,14 @@ struct StepFootprint {
   struct Device {
     std::uint32_t compute = 0, memory = 0;
     bool sliced = false;  ///< kernels take turns: `compute` alone, as device time
+    bool held = false;    ///< kernels keep `compute` while they wait for memory: a CPU's cores
+    double memory_scale = 1.0;  ///< units of `memory` per second at full rate: 1, or a wire's bytes
   };
   std::vector<Device> devices;
+  /// Cores of the socket that a CPU replica computes on: host work takes one of them.
+  bool shared_host = false;
+  std::uint32_t cores = 0;        ///< resource, in sockets
+  double one_core = 1.0;          ///< of the socket
   double memory_bandwidth = 1.0;  ///< [B/s]: makes levels of kernels and of DMA comparable
 };
 

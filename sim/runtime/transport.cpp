@@ -12,7 +12,8 @@ namespace medley {
 
 static ClusterTopology cluster_of(const Catalog& catalog, const Scenario& scenario) {
   std::vector<ClusterGroup> groups;
-  for (const NodeGroup& g : scenario.nodes) {
+  for (const NodeGroup& g : scenario.nodes) {  // host CPUs are part of their servers, last in line
+    if (g.host_of != NodeGroup::kNone) break;
     groups.push_back({g.name, &g.type, g.count, &g.device, g.cpu ? &*g.cpu : nullptr});
   }
   return build_cluster(catalog, groups, scenario.fabric);
@@ -24,6 +25,7 @@ struct Transport::Impl {
         network(cluster.topology),
         driver(e, network, EventClass::kCompletion, 0, kind),
         listener(l) {
+    for (const NodeGroup& g : scenario.nodes) host_of.push_back(g.host_of);
     driver.bind<&Impl::on_completion>(*this);
   }
   void on_completion(const NetworkCompletion& c) {
@@ -34,6 +36,7 @@ struct Transport::Impl {
     }
   }
 
+  std::vector<std::size_t> host_of;  ///< by node group
   ClusterTopology cluster;
   Network network;
   NetworkDriver driver;
@@ -47,7 +50,20 @@ Transport::Transport(const Catalog& catalog, const Scenario& scenario, Engine& e
 Transport::~Transport() = default;
 
 std::uint32_t Transport::vertex(const DevicePlace& place) const {
+  const std::size_t server = impl_->host_of[place.group];
+  if (server != NodeGroup::kNone) return impl_->cluster.host(server, place.node, place.device);
   return impl_->cluster.device(place.group, place.node, place.device);
+}
+
+std::uint32_t Transport::socket_of(const DevicePlace& place) const {
+  if (impl_->host_of[place.group] != NodeGroup::kNone) return place.device;
+  return impl_->cluster.socket_of(place.group, place.device);
+}
+
+std::uint32_t Transport::memory_of(const DevicePlace& place) const {
+  const std::size_t server = impl_->host_of[place.group];
+  return impl_->cluster.memory(server == NodeGroup::kNone ? place.group : server, place.node,
+                               socket_of(place));
 }
 
 void Transport::wires_between(std::uint32_t from, std::uint32_t to, std::uint64_t hash,

@@ -57,6 +57,9 @@ class Transport {
   ~Transport();
 
   std::uint32_t vertex(const DevicePlace& place) const;
+  /// The socket a device hangs on (a host CPU is its own), and that socket's DRAM.
+  std::uint32_t socket_of(const DevicePlace& place) const;
+  std::uint32_t memory_of(const DevicePlace& place) const;
   /// Wires between two vertices for flows of this hash, one per crossing.
   void wires_between(std::uint32_t from, std::uint32_t to, std::uint64_t hash,
                      std::vector<std::uint32_t>& out) const;

@@ -36,7 +36,8 @@ void apply_overrides(ResolvingReader& group, DeviceSpec& device, NodeSpec& node)
 NodeSpec read_inline_node(ResolvingReader& group, const std::string& name);
 
 /// {name: pool}. `groups` are those of read_cluster.
-std::vector<PoolSpec> read_pools(ResolvingReader& root, const std::vector<NodeGroup>& groups,
+/// A pool on host CPUs adds their group behind the others.
+std::vector<PoolSpec> read_pools(ResolvingReader& root, std::vector<NodeGroup>& groups,
                                  const ReadContext& context);
 
 /// Number formats of a pool from "dtype", "quantization", "kv_cache_dtype",

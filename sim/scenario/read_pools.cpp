@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "hwmodels/priors.h"
 #include "sim/scenario/paths.h"
 #include "sim/scenario/read.h"
 
@@ -276,11 +277,55 @@ void check_device_kind(ResolvingReader& pool, const BackendSpec& backend,
                "it runs on: " + list);
 }
 
-PoolSpec read_pool(const std::string& name, ResolvingReader& pool,
-                   const std::vector<NodeGroup>& groups, const ReadContext& context) {
+/// The host CPUs of a group's servers as a group of their own, added where it is not there yet.
+/// What they draw when idle, and their price, are in the server's.
+std::size_t host_group(ResolvingReader& pool, std::vector<NodeGroup>& groups, std::size_t of,
+                       const ReadContext& context) {
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    if (groups[g].host_of == of) return g;
+  }
+  const NodeGroup& server = groups[of];
+  if (!server.cpu || server.type.cpus <= 0) {
+    pool.problem("device",
+                 fmt::format("the node type of group \"{}\" names no host CPU", server.name),
+                 "choose a node type with one, or leave \"device\" out");
+    return of;
+  }
+  constexpr const char* kInServer = "counted with the server";
+  NodeGroup host;
+  host.name = server.name + ".host";
+  host.count = server.count;
+  host.host_of = of;
+  host.device = *server.cpu;
+  fill_model_gaps(host.device, context.catalog.priors());
+  PowerSpec& power = host.device.power;
+  if (power.active_floor.known() && power.context_idle.known()) {
+    *power.active_floor.value = std::max(Watts(0.0), *power.active_floor - *power.context_idle);
+    power.deep_idle = power.context_idle = {Watts(0.0), Provenance::kDerived, kInServer};
+  }
+  host.device.rent = {UsdPerSec(0.0), Provenance::kDerived, kInServer};
+  host.device.capex = {Usd(0.0), Provenance::kDerived, kInServer};
+  host.type.name = server.type.name + " host";
+  host.type.file = server.type.file;
+  host.type.device = host.device.name;
+  host.type.devices = server.type.cpus;
+  host.type.fabric = host.device.fabric.empty() ? FabricKind::kNone : FabricKind::kHost;
+  host.type.fabric_link = host.type.host_link = host.device.fabric;
+  host.type.overhead = {Watts(0.0), Provenance::kDerived, kInServer};
+  host.type.psu_efficiency = server.type.psu_efficiency;
+  host.type.rent = {UsdPerSec(0.0), Provenance::kDerived, kInServer};
+  host.type.capex = {Usd(0.0), Provenance::kDerived, kInServer};
+  groups.push_back(std::move(host));
+  return groups.size() - 1;
+}
+
+PoolSpec read_pool(const std::string& name, ResolvingReader& pool, std::vector<NodeGroup>& groups,
+                   const ReadContext& context) {
   PoolSpec spec;
   spec.name = name;
   const bool known = read_names(pool, spec, groups, context);
+  const bool on_cpu = pool.choice_or("device", {"accelerator", "cpu"}, "accelerator") == "cpu";
+  if (known && on_cpu) spec.node_group = host_group(pool, groups, spec.node_group, context);
   static const NodeGroup nowhere;
   const NodeGroup& group = known ? groups[spec.node_group] : nowhere;
   read_backend_overrides(pool, spec.backend);
@@ -311,7 +356,7 @@ PoolSpec read_pool(const std::string& name, ResolvingReader& pool,
 }
 }  // namespace
 
-std::vector<PoolSpec> read_pools(ResolvingReader& root, const std::vector<NodeGroup>& groups,
+std::vector<PoolSpec> read_pools(ResolvingReader& root, std::vector<NodeGroup>& groups,
                                  const ReadContext& context) {
   std::vector<PoolSpec> pools;
   root.each_member("pools", [&](const std::string& name, ResolvingReader reader) {

@@ -27,6 +27,9 @@ struct NodeGroup {
   DeviceSpec device;              ///< with the scenario's overrides and power limit applied
   std::optional<DeviceSpec> cpu;  ///< host CPU, where the node type names one
   int count = 1;
+  /// Its devices are the host CPUs of the servers of this group (a pool with "device": "cpu").
+  static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+  std::size_t host_of = kNone;
 };
 
 /// Which part of a request a pool runs.

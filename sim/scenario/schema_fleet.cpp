@@ -58,6 +58,9 @@ SchemaSection pools_section() {
       "Pools",
       "A pool is replicas of one model on one node group, in the words of the serving engines.",
       {{"pools.<name>.node", "name of a node group", "required", ""},
+       {"pools.<name>.device", "accelerator, cpu", "accelerator",
+        "cpu: on the host CPUs of those servers, whose cores and DRAM it shares with the host work "
+        "of the accelerators' replicas"},
        {"pools.<name>.model", "name of a model, or a .json file", "required",
         "`medley list models`; or a Hugging Face config.json"},
        {"pools.<name>.backend", "name of a backend", "vllm-2026", "`medley list backends`"},

@@ -107,3 +107,44 @@ TEST_CASE("KV on its way slows all-reduces on the same ports, and never speeds t
     CHECK(shared.finished == 2);
   }
 }
+
+TEST_CASE("host work takes turns with a CPU replica's threads, one core among them") {
+  // A socket of 4 cores computes 1 s steps with 4 threads. A GPU replica beside it works 100 ms of
+  // every step on the host, one thread: 5 threads on 4 cores, each 4/5 of a core. Its host part
+  // takes 125 ms, the CPU's step 1/4 longer while the host thread runs.
+  Scenario s = one_pool(1);
+  NodeSpec& node = s.nodes[0].type;
+  node.host_link = "PCIe 5.0 x16";
+  node.cpus = 1;
+  DeviceSpec cpu = round_device();
+  cpu.kind = "cpu";
+  cpu.cores = 4;
+  s.nodes[0].cpu = cpu;
+  NodeGroup host = s.nodes[0];
+  host.name = "n.host";
+  host.host_of = 0;
+  host.device = cpu;
+  host.type.devices = 1;
+  s.nodes.push_back(host);
+  textbook_server(s.pools[0], 0.1);
+  s.pools[0].num_blocks_override = 64;
+  s.pools.push_back(s.pools[0]);
+  s.pools[1].name = "cpu";
+  s.pools[1].node_group = 1;
+  s.pools[1].model_name = "other";
+  s.pools[1].step_model.per_step = Seconds(1.0);
+  s.trace.models = {"small", "other"};
+  // The GPU replica: no device time to speak of, 100 ms of host work after it.
+  s.pools[0].step_model.per_step = Seconds(1e-9);
+  BackendSpec& backend = s.pools[0].backend;
+  backend.name = "test";
+  backend.host_mode = HostMode::kSerial;
+  backend.host_per_step = known(Seconds(0.1));
+  backend.host_per_sequence = known(Seconds(0));
+  s.trace.requests = {request_at(0.0, 1, 4), request_at(0.0, 1, 1)};
+  s.trace.requests[1].model = 1;
+  const RunResult r = run(test_catalog(), s);
+  // Four host parts of 125 ms; the CPU does .8 x 0.5 s meanwhile and the rest alone.
+  CHECK(close(latency_of(r, 0), 0.5, 1e-6));
+  CHECK(close(latency_of(r, 1), 0.5 + 0.6, 1e-6));
+}
