@@ -52,6 +52,10 @@ const std::vector<ColumnInfo>& report_columns() {
       {kRequests, "prefill_replica", "", "replica within that pool"},
       {kRequests, "kv_transfer_bytes", "B", "KV sent to the decode replica"},
       {kRequests, "decode_queue_s", "s", "joined a batch there - all KV there"},
+      {kRequests, "tier_cached_tokens", "token", "part of cached_tokens recalled from KV tiers"},
+      {kRequests, "recall_s", "s",
+       "waited for recalls from KV tiers (part of queue_s, but for those after preemptions)"},
+      {kRequests, "migrations", "1", "times it moved to another replica while decoding"},
 
       {kSummary, "scope", "", "fleet, pool, model, slo_class or tenant"},
       {kSummary, "name", "", "which one"},

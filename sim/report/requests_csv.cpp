@@ -81,6 +81,7 @@ void write_row(TableFile& out, const Analysis& a, std::size_t i) {
   } else {
     out.blank().blank().blank().blank();
   }
+  out.integer(r.tier_cached_tokens).number(r.recall_s).integer(r.migrations);
   out.end_row();
 }
 }  // namespace

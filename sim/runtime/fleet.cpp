@@ -59,7 +59,16 @@ void Fleet::end_event() {
   if (!marked_.empty() && !engine_.pending(begin_)) {
     begin_ = engine_.schedule(engine_.now(), EventClass::kSchedule, 0, kBegin);
   }
-  if (transport_) transport_->settle();
+  settle_transport();
+}
+
+void Fleet::on_arrived(std::uint64_t tag) {
+  switch (tag & kFlowMask) {
+    case kTierFlow:
+      return tiers_->on_arrived(tag & ~kFlowMask);
+    default:
+      return on_handoff_arrived(tag);
+  }
 }
 
 void Fleet::mark(std::uint32_t replica) {

@@ -7,6 +7,7 @@
 #include "sim/engine/engine.h"
 #include "sim/runtime/footprint.h"
 #include "sim/runtime/handoff.h"
+#include "sim/runtime/kv_tiers.h"
 #include "sim/runtime/meter.h"
 #include "sim/runtime/shared_loops.h"
 #include "sim/runtime/simulation.h"
@@ -29,7 +30,8 @@ class Fleet final : private ReplicaListener,
                     private RouterView,
                     private ArrivalSource,
                     private Transport::Listener,
-                    private StepPlayer::Listener {
+                    private StepPlayer::Listener,
+                    private KvTiers::Listener {
  public:
   Fleet(const Catalog& catalog, const Scenario& scenario, const RunHooks& hooks);
   RunResult run();
@@ -121,10 +123,27 @@ class Fleet final : private ReplicaListener,
   void drop_handoff(HandoffState& h);
   void join(std::uint32_t unit, std::uint32_t slot, SimTime last_token);
   void close_handoff(HandoffState& h);
-  void on_arrived(std::uint64_t tag) override;
+  void on_handoff_arrived(std::uint64_t tag);
   void on_chunk(std::uint32_t request, std::int64_t prior, std::int64_t tokens, SimTime start,
                 SimTime end) override;
   void on_prefilled(std::uint32_t request, std::uint32_t slot, SimTime now) override;
+
+  /// Upper bits of a flow's tag: whose it is.
+  enum Flow : std::uint64_t { kHandoffFlow = 0, kTierFlow = std::uint64_t{1} << 56 };
+  static constexpr std::uint64_t kFlowMask = std::uint64_t{0xff} << 56;
+  void on_arrived(std::uint64_t tag) override;
+
+  // fleet_tiers.cpp: KV below the devices
+  void build_tiers(const Catalog& catalog);
+  void on_recall(std::uint32_t unit, std::uint32_t request, bool again,
+                 std::int64_t tokens) override;
+  void on_recalled(std::uint32_t unit, std::uint32_t slot, std::uint32_t request,
+                   Seconds took) override;
+  /// What the instant's changes set in motion.
+  void settle_transport() {
+    if (tiers_) tiers_->flush();
+    if (transport_) transport_->settle();
+  }
 
   // ArrivalSource
   SimTime next_time() override;
@@ -172,6 +191,7 @@ class Fleet final : private ReplicaListener,
   std::unique_ptr<Router> router_;
   std::unique_ptr<Transport> transport_;  ///< where something moves between replicas
   std::unique_ptr<StepPlayer> player_;    ///< where steps of some replicas are slowed down
+  std::unique_ptr<KvTiers> tiers_;
   std::unique_ptr<Router> pairing_;
   std::vector<std::vector<std::uint32_t>> decode_candidates_;  ///< by trace model
   bool retry_pairing_ = false;  ///< blocks came back at some decode replica

@@ -35,6 +35,7 @@ Fleet::Fleet(const Catalog& catalog, const Scenario& scenario, const RunHooks& h
   build_replicas();
   router_ = make_router(scenario.routing, "/routing/policy", candidates_);
   build_handoff(catalog);
+  build_tiers(catalog);
 
   central_.resize(trace_.models.size());
   expected_.resize(trace_.classes.size());

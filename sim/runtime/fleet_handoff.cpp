@@ -215,7 +215,7 @@ void Fleet::on_prefilled(std::uint32_t request, std::uint32_t slot, SimTime now)
   }
 }
 
-void Fleet::on_arrived(std::uint64_t tag) {
+void Fleet::on_handoff_arrived(std::uint64_t tag) {
   HandoffState& h = handoffs_[tag];
   if (--h.flows_left > 0) return;
   h.flows.clear();

@@ -35,6 +35,7 @@ void Fleet::finish_run() {
     record.prompt_tokens = c.prompt_tokens;
     record.recomputed_tokens = c.recomputed_tokens;
     record.cached_tokens = c.cached_tokens;
+    record.recalled_tokens = c.recalled_tokens;
     record.output_tokens = c.output_tokens;
     record.preemptions = c.preemptions;
     record.peak_blocks = unit.replica->peak_blocks();
@@ -42,6 +43,7 @@ void Fleet::finish_run() {
                            (result_.end.seconds().value() - record.busy_s);
     record.attributed_j += unit.replica->attributed_j();
   }
+  if (tiers_) result_.tiers = tiers_->records();
   result_.fingerprint = engine_.fingerprint().value();
   result_.events = engine_.events_fired();
   for (const RequestRecord& r : result_.requests) {

@@ -8,6 +8,7 @@
 #include "sim/core/sim_time.h"
 #include "sim/cost/step_model.h"
 #include "sim/runtime/histogram.h"
+#include "sim/runtime/tier_record.h"
 #include "sim/serving/routing.h"
 
 namespace medley {
@@ -33,7 +34,10 @@ struct RequestRecord {
   std::uint16_t preemptions = 0;
   std::uint32_t replica = 0;  ///< within its pool
   RequestStatus status = RequestStatus::kUnfinished;
-  double energy_j = 0.0;  ///< attributed; NaN where power is unknown
+  double energy_j = 0.0;                ///< attributed; NaN where power is unknown
+  std::int32_t tier_cached_tokens = 0;  ///< of cached_tokens: recalled from a KV tier
+  std::int32_t migrations = 0;          ///< times it moved to another replica while decoding
+  double recall_s = 0.0;                ///< waited for recalls, those after preemptions included
 };
 
 /// The way of a request from its prefill to its decode replica; index i belongs to request i.
@@ -67,6 +71,7 @@ struct ReplicaRecord {
   std::int64_t prompt_tokens = 0;  ///< computed (cache hits and recomputation apart)
   std::int64_t recomputed_tokens = 0;
   std::int64_t cached_tokens = 0;
+  std::int64_t recalled_tokens = 0;  ///< from KV tiers
   std::int64_t output_tokens = 0;
   std::int64_t preemptions = 0;
   std::int64_t blocks = 0;
@@ -126,6 +131,7 @@ struct RunResult {
   std::vector<HandoffRecord> handoffs;  ///< empty unless some pool has a role
   std::vector<ReplicaRecord> replicas;  ///< pool by pool
   std::vector<PoolRecord> pools;
+  std::vector<TierRecord> tiers;  ///< pool by pool, level by level
   std::vector<PoolSample> samples;
   std::vector<TraceSpan> spans;
   SimTime end;                 ///< when the last event fired (or the horizon)

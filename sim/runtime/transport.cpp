@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "hwmodels/topology/cluster.h"
 #include "sim/core/error.h"
@@ -107,6 +108,25 @@ FineTime Transport::now() const {
 
 void Transport::catch_up() {
   impl_->driver.catch_up();
+}
+
+const ClusterTopology& Transport::cluster() const {
+  return impl_->cluster;
+}
+
+double Transport::alone_s(const std::vector<TransportFlow>& flows) const {
+  std::map<std::uint32_t, double> load;  // of wires, in bytes
+  double latency = 0.0, slowest = 0.0;
+  NetworkPath path;
+  for (const TransportFlow& flow : flows) {
+    impl_->network.find_path(flow.from, flow.to, flow.hash, path);
+    latency = std::max(latency, path.latency_s + flow.delay_s);
+    for (const FluidDemand& d : path.demands) load[d.resource] += flow.bytes * d.amount;
+  }
+  for (const auto& [wire, bytes] : load) {
+    slowest = std::max(slowest, bytes / impl_->network.wire_capacity(wire));
+  }
+  return latency + slowest;
 }
 
 TransferHandle Transport::start(const TransportFlow& flow) {

@@ -11,6 +11,8 @@
 
 namespace medley {
 
+struct ClusterTopology;
+
 /// Bytes on their way between two devices.
 struct TransportFlow {
   std::uint32_t from = 0;  ///< vertices of the cluster's topology
@@ -56,6 +58,7 @@ class Transport {
             Listener& listener);
   ~Transport();
 
+  const ClusterTopology& cluster() const;
   std::uint32_t vertex(const DevicePlace& place) const;
   /// The socket a device hangs on (a host CPU is its own), and that socket's DRAM.
   std::uint32_t socket_of(const DevicePlace& place) const;
@@ -71,6 +74,9 @@ class Transport {
   void cancel_activity(FluidHandle activity);
   FineTime now() const;  ///< the network's: never behind the engine's in a handler
   void catch_up();
+  /// How long these would take together with nothing else on the wires: the greatest latency + the
+  /// greatest bytes / bandwidth over wires (exact for one flow).
+  double alone_s(const std::vector<TransportFlow>& flows) const;
   TransferHandle start(const TransportFlow& flow);
   bool running(TransferHandle flow) const;
   void set_bound(TransferHandle flow, double bytes_per_s);  ///< nothing happens once it has arrived

@@ -51,6 +51,11 @@ std::vector<PoolSpec> read_pools(ResolvingReader& root, std::vector<NodeGroup>& 
 Precision read_precision(ResolvingReader& pool, ModelSpec& model, const DeviceSpec& device,
                          const BackendSpec& backend, const std::string& group);
 
+/// A pool's "kv_tiers" (list, from the nearest on) with "kv_offload", "kv_recall", "kv_staging",
+/// "preemption"; `known`: model and node group are.
+void read_tiering(ResolvingReader& pool, PoolSpec& spec, const std::vector<NodeGroup>& groups,
+                  bool known);
+
 RoutingPolicy read_routing(ResolvingReader& root);
 /// "kv_transfer": how prefill pools hand prompts to decode pools. Checks that every model with one
 /// has the other and that the backends can deploy the pair (BackendSpec::kv_transfer).

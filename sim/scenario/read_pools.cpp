@@ -351,6 +351,7 @@ PoolSpec read_pool(const std::string& name, ResolvingReader& pool, std::vector<N
       pool.in().raw(key);
     }
   }
+  read_tiering(pool, spec, groups, known);
   pool.finish();
   return spec;
 }

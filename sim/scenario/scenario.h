@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "hwmodels/backend.h"
@@ -62,6 +63,25 @@ struct ContentionSpec {
   bool layered = false;  ///< kernels and messages of every layer in turn; else of a whole step
 };
 
+/// Storage for KV below the devices' own memory.
+struct KvTierSpec {
+  enum class Where : std::uint8_t { kHost, kCxl, kNvme, kRemote } where = Where::kHost;
+  /// Who shares it, among the replicas of the pool.
+  enum class Scope : std::uint8_t { kNode, kReplica, kCluster } scope = Scope::kNode;
+  Bytes capacity;              ///< of each node's, replica's or the one
+  std::size_t node_group = 0;  ///< kRemote: whose DRAM
+};
+std::string_view to_string(KvTierSpec::Where where);
+
+/// A pool's tiers and what moves between them.
+struct KvTieringSpec {
+  std::vector<KvTierSpec> tiers;  ///< in order; empty: what is evicted is lost
+  bool write_through = false;     ///< stored when computed, not when evicted
+  bool recall_if_faster = false;  ///< only where it beats recomputing
+  bool swap = false;              ///< blocks of preempted requests go to the tiers too
+  Bytes staging = Bytes(4e9);     ///< most bytes of a replica on their way down at a time
+};
+
 /// Replicas of one model on one node group: everything resolved.
 struct PoolSpec {
   std::string name;
@@ -81,6 +101,7 @@ struct PoolSpec {
   std::int64_t max_model_len = 0;        ///< 0: the model's own
   std::int64_t num_blocks_override = 0;  ///< 0: from memory
   StepModelSpec step_model;              ///< roofline, kernel tables or constants
+  KvTieringSpec tiering;
   int devices_per_replica() const { return tensor_parallel * pipeline_parallel; }
   /// Devices that a replica pays for: a part of each where it shares them.
   double device_share() const { return devices_per_replica() * sharing.fraction; }

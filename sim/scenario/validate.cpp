@@ -69,6 +69,15 @@ void check_known(const Scenario& scenario, const PoolSpec& pool, Problems& probl
   need(group.device.memory_bandwidth.known(), "memory.bandwidth", "memory bandwidth");
 }
 
+void check_tiers(const Scenario& scenario, const PoolSpec& pool, Problems& problems) {
+  const auto& tiers = pool.tiering.tiers;
+  for (std::size_t i = 0; i < tiers.size(); ++i) {
+    if (tiers[i].where != KvTierSpec::Where::kCxl || scenario.fabric.pool) continue;
+    problems.add(scenario.file, pool_pointer(pool, "kv_tiers") + fmt::format("/{}/where", i),
+                 "the cluster has no memory pool", "give cluster.fabric.pool, of kind cxl-pool");
+  }
+}
+
 /// Formats whose energy per flop the pools of a group use.
 std::vector<DType> used_dtypes(const Scenario& scenario, std::size_t g) {
   std::vector<DType> used;
@@ -93,7 +102,10 @@ void validate_hardware(const Scenario& scenario, Problems& problems) {
   for (std::size_t g = 0; g < scenario.nodes.size(); ++g) {
     check_devices(scenario, g, placement, problems);
   }
-  for (const PoolSpec& pool : scenario.pools) check_known(scenario, pool, problems);
+  for (const PoolSpec& pool : scenario.pools) {
+    check_known(scenario, pool, problems);
+    check_tiers(scenario, pool, problems);
+  }
 }
 
 std::vector<std::string> missing_value_warnings(const Scenario& scenario) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "sim/core/error.h"
+#include "sim/serving/kv_backing.h"
 
 namespace medley {
 
@@ -121,6 +122,7 @@ void KvPool::take(std::int64_t count) {
   while (count > 0) {
     const std::uint32_t first = head_;
     Entry& e = entries_[first];
+    if (backing_ && e.named) backing_->evicted(e.id, e.blocks);
     const std::int64_t from_here = std::min(count, e.blocks);
     e.blocks -= from_here;
     count -= from_here;

@@ -5,6 +5,8 @@
 
 namespace medley {
 
+class KvBacking;
+
 /// What one request holds of a KvPool.
 struct KvLease {
   std::vector<std::uint32_t> entries;  ///< shared prefix entries, in prompt order
@@ -37,6 +39,10 @@ class KvPool {
   std::int64_t used() const { return total_ - free_; }
   std::int64_t peak_used() const { return peak_used_; }
   std::int32_t block_tokens() const { return block_tokens_; }
+  std::int64_t entry_blocks() const { return entry_blocks_; }
+  bool caching() const { return caching_; }
+  /// Tiers below: they are offered what is about to be overwritten. They may not call back.
+  void set_backing(KvBacking* backing) { backing_ = backing; }
   std::int64_t blocks_for(std::int64_t tokens) const {
     return (tokens + block_tokens_ - 1) / block_tokens_;
   }
@@ -107,6 +113,7 @@ class KvPool {
   std::int32_t entry_tokens_;
   std::int64_t entry_blocks_;
   bool caching_;
+  KvBacking* backing_ = nullptr;
   std::vector<Entry> entries_;
   std::vector<std::uint32_t> spare_entries_;
   std::uint32_t head_ = kNone, tail_ = kNone;

@@ -76,7 +76,8 @@ bool Replica::could_admit_head() const {
 }
 
 bool Replica::has_room(std::int64_t input_tokens) const {
-  if (!waiting_.empty() || !imports_.empty() || running() >= config_.policy.max_num_seqs) {
+  if (!waiting_.empty() || !imports_.empty() || !fetched_.empty() ||
+      running() >= config_.policy.max_num_seqs) {
     return false;
   }
   if (config_.policy.scheduler == SchedulerKind::kStatic && !running_.empty()) return false;
@@ -85,7 +86,8 @@ bool Replica::has_room(std::int64_t input_tokens) const {
 
 bool Replica::has_work(int lane) const {
   const Lane& l = lanes_[static_cast<std::size_t>(lane)];
-  return l.decoding > 0 || !l.prefilling.empty() || !waiting_.empty() || !imports_.empty();
+  return l.decoding > 0 || !l.prefilling.empty() || !waiting_.empty() || !imports_.empty() ||
+         !fetched_.empty();
 }
 
 bool Replica::begin(int lane_index, SimTime now) {
@@ -130,16 +132,17 @@ bool Replica::plan(Lane& lane, int lane_index, SimTime now) {
   if (reserved > pool_.free()) {
     if (!make_room(lane, lane_index)) return false;
     reserved = new_blocks(lane, 1);
-    // Blocks held for prompts on their way may have cost the last one its place: they go on then.
-    if (running_.empty()) preempted_now_ = false;
   }
   // Whole prompts do not compete with decodes for the token budget; chunks do.
   const bool chunked = config_.policy.scheduler == SchedulerKind::kChunked;
   std::int64_t budget = config_.policy.max_num_batched_tokens - (chunked ? lane.decoding : 0);
   plan_prefills(lane, budget, reserved);
+  // Blocks held for prompts on their way may have cost the last one its place: they go on then.
+  if (running_.empty()) preempted_now_ = false;
   const bool closed = config_.policy.scheduler == SchedulerKind::kStatic && !running_.empty();
   if (!preempted_now_ && !imports_.empty()) admit_imports(lane, lane_index, now, budget);
   if (!preempted_now_ && !closed) {
+    if (!fetched_.empty()) admit_fetched(lane, lane_index, now, budget);
     while ((budget > 0 || config_.policy.scheduler == SchedulerKind::kStatic) &&
            !waiting_.empty() && running() < config_.policy.max_num_seqs &&
            admit_head(lane, lane_index, now, budget, reserved)) {
@@ -203,6 +206,7 @@ bool Replica::admit_head(Lane& lane, int lane_index, SimTime now, std::int64_t& 
   const bool resumed = w.slot != kNone;
   const std::int64_t prompt = r.input_tokens + (resumed ? sequences_[w.slot].produced : 0);
   const std::int64_t cached = hit.blocks * pool_.block_tokens();
+  if (backing_ && start_fetch(w, hit, prompt)) return true;
   const std::int64_t left = prompt - cached;
   std::int64_t chunk = left;
   if (config_.policy.scheduler == SchedulerKind::kChunked) {
@@ -273,7 +277,12 @@ void Replica::preempt(std::uint32_t slot) {
     lane.prefilling.erase(std::find(lane.prefilling.begin(), lane.prefilling.end(), slot));
   }
   const std::int64_t own_full = stored / pool_.block_tokens() - s.lease.shared_blocks;
+  if (backing_ && own_full > 0) {
+    s.swapped = true;
+    if (write_through_) backing_->computed(resume_key(s.request), own_full);
+  }
   pool_.release(s.lease, resume_key(s.request), std::max<std::int64_t>(0, own_full));
+  s.again = true;
   s.computed = 0;
   s.imported = false;
   remove_running(slot);
@@ -334,6 +343,12 @@ void Replica::settle(std::vector<std::pair<std::uint32_t, double>>& energies) co
   for (const std::uint32_t slot : exports_) {
     energies.emplace_back(sequences_[slot].request, sequences_[slot].energy_j);
   }
+  for (const std::uint32_t slot : fetching_) {
+    energies.emplace_back(sequences_[slot].request, sequences_[slot].energy_j);
+  }
+  for (const std::uint32_t slot : fetched_) {
+    energies.emplace_back(sequences_[slot].request, sequences_[slot].energy_j);
+  }
 }
 
 void Replica::progress(SimTime now,
@@ -356,6 +371,12 @@ void Replica::progress(SimTime now,
     tokens.emplace_back(sequences_[slot].request, sequences_[slot].produced);
   }
   for (const std::uint32_t slot : imports_) {
+    tokens.emplace_back(sequences_[slot].request, sequences_[slot].produced);
+  }
+  for (const std::uint32_t slot : fetching_) {
+    tokens.emplace_back(sequences_[slot].request, sequences_[slot].produced);
+  }
+  for (const std::uint32_t slot : fetched_) {
     tokens.emplace_back(sequences_[slot].request, sequences_[slot].produced);
   }
 }

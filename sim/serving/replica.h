@@ -7,6 +7,7 @@
 
 #include "sim/core/sim_time.h"
 #include "sim/cost/step_model.h"
+#include "sim/serving/kv_backing.h"
 #include "sim/serving/kv_pool.h"
 #include "sim/serving/policy_spec.h"
 #include "workloads/request.h"
@@ -78,6 +79,7 @@ struct ReplicaCounters {
   std::int64_t prompt_tokens = 0;
   std::int64_t recomputed_tokens = 0;
   std::int64_t cached_tokens = 0;
+  std::int64_t recalled_tokens = 0;  ///< brought back from a tier, swapped ones included
   std::int64_t output_tokens = 0;
   std::int64_t preemptions = 0;
 };
@@ -110,6 +112,12 @@ struct ReplicaCounters {
 /// (it needs no blocks). Its first step there has one token: the last of the prompt, or the one the
 /// prefill replica made. A preempted import is recomputed like any other request.
 ///
+/// KV tiers (with a KvBacking): a waiting request whose prefix goes on in a tier takes blocks for
+/// its whole prompt and is fetched: it blocks nobody, and joins a batch ahead of the waiting queue
+/// once its KV is there. With swapping the blocks of a preempted request go to a tier when they are
+/// overwritten, and are fetched like a prefix. Write-through: offered at the end of the step that
+/// computed them, else when they are overwritten.
+///
 /// The owner calls `begin(lane, now)` once everything of the instant has happened, and
 /// `complete(lane, now)` at `end(lane)`.
 class Replica {
@@ -139,6 +147,10 @@ class Replica {
   bool enqueue_import(std::uint32_t slot, SimTime last_token, SimTime now);
   /// The KV of a prefilled request has left: its blocks return. Energy attributed to it here.
   double release_export(std::uint32_t slot);
+  /// Tiers below this replica; before the first request.
+  void set_backing(KvBacking* backing, bool write_through);
+  /// What it asked KvBacking::fetch for is here. True when a running advance was shortened.
+  bool fetched(std::uint32_t slot, SimTime now);
   /// Starts the next step of `lane` when there is one and the lane is idle. True when it did.
   bool begin(int lane, SimTime now);
   void complete(int lane, SimTime now);
@@ -156,7 +168,8 @@ class Replica {
 
   std::int32_t running() const { return static_cast<std::int32_t>(running_.size()); }
   std::int32_t waiting() const {
-    return static_cast<std::int32_t>(waiting_.size() + imports_.size());
+    return static_cast<std::int32_t>(waiting_.size() + imports_.size() + fetching_.size() +
+                                     fetched_.size());
   }
   /// Whether another request would start without queueing (as a controller polling it would guess).
   bool has_room(std::int64_t input_tokens) const;
@@ -181,6 +194,9 @@ class Replica {
     std::int32_t computed = 0;   ///< of `prompt`
     std::int32_t chunk = 0;      ///< tokens in the step under way
     std::int32_t produced = 0;   ///< output tokens before `joined`
+    std::int32_t written = 0;    ///< leading ids offered to a write-through tier
+    bool again = false;          ///< preempted before
+    bool swapped = false;        ///< a tier may hold its own blocks
     bool imported = false;       ///< `chunk` is a decode token on KV made elsewhere
     std::int64_t joined = 0;     ///< lane's decode counter D when it started decoding
     std::int64_t base = 0;       ///< KV tokens stored - D
@@ -248,6 +264,14 @@ class Replica {
   std::int64_t blocks_under_way() const;
   bool cut_run(Lane& lane, SimTime now);
 
+  // replica_tiers.cpp
+  void find_parts(const Waiting& w, const KvPool::Hit& hit, std::int64_t prompt);
+  bool start_fetch(const Waiting& w, const KvPool::Hit& hit, std::int64_t prompt);
+  double recompute_seconds(std::int64_t tokens, std::int64_t prior) const;
+  void admit_fetched(Lane& lane, int lane_index, SimTime now, std::int64_t& budget);
+  void write_through(Sequence& s, std::int64_t stored);
+  void leave_tiers(const Sequence& s);
+
   // replica.cpp: queue, admission, preemption
   std::uint64_t resume_key(std::uint32_t request) const {
     return (std::uint64_t{1} << 63) | request;
@@ -307,6 +331,11 @@ class Replica {
   std::deque<Waiting> waiting_;
   std::deque<std::uint32_t> imports_;   ///< slots whose KV is here
   std::vector<std::uint32_t> exports_;  ///< slots whose KV waits to leave
+  KvBacking* backing_ = nullptr;
+  bool write_through_ = false;
+  std::vector<std::uint32_t> fetching_;  ///< slots whose KV is on its way up
+  std::deque<std::uint32_t> fetched_;    ///< and those where it is here
+  std::vector<KvBacking::Part> parts_;
   ReplicaCounters counters_;
   double attributed_j_ = 0.0;
   bool preempted_now_ = false;

@@ -99,6 +99,7 @@ void Replica::finish_mixed(Lane& lane, SimTime now) {
                                             : per_pair * chunk_pairs(s.chunk, s.computed));
       s.computed += s.chunk;
       s.chunk = 0;
+      if (write_through_) write_through(s, s.computed);
     }
     if (s.computed == s.prompt) {
       end_prefill(lane, slot, now);
@@ -231,6 +232,8 @@ void Replica::finish(std::uint32_t slot, SimTime now) {
     leave_decode(lane, s);
   }
   if (r.hash_count > prompt_ids(r)) pool_.publish(ids_of(r), r.hash_count, stored, s.lease);
+  if (write_through_) write_through(s, stored);
+  if (s.swapped) leave_tiers(s);
   pool_.release(s.lease, 0, 0);
   remove_running(slot);
   spare_.push_back(slot);

@@ -49,12 +49,12 @@ TEST_CASE("requests.csv has the promised columns and exact times") {
       "request_id,session_id,turn,tenant,slo_class,model,pool,replica,arrival_s,queue_s,prefill_s,"
       "kv_transfer_s,ttft_s,tpot_s,e2e_s,input_tokens,cached_tokens,output_tokens,preemptions,"
       "finish_reason,slo_met,energy_j,cost_usd,prefill_pool,prefill_replica,"
-      "kv_transfer_bytes,decode_queue_s");
+      "kv_transfer_bytes,decode_queue_s,tier_cached_tokens,recall_s,migrations");
   CHECK(lines[1] ==
         "0,,0,default,default,small,p,0,0,0.5,0.5,0,1,0.5,3,100,0,5,0,finished,true,400,"
-        "0.026666666666666665,,,,");
+        "0.026666666666666665,,,,,0,0,0");
   CHECK(lines[3] ==
-        "2,,0,default,default,small,,,5,,,,,,,300,0,0,0,rejected_never_fits,false,0,0,,,,");
+        "2,,0,default,default,small,,,5,,,,,,,300,0,0,0,rejected_never_fits,false,0,0,,,,,0,0,0");
 }
 
 TEST_CASE("rows of requests.csv can be sampled or left out, summaries never change") {
