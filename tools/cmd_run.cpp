@@ -38,6 +38,8 @@ struct RunOptions {
   bool profile = false;
   std::string seed, tie_seed;
   DrawChoice draws;
+  bool bottlenecks = false;
+  std::string fidelity;
 };
 
 /// Flags that name a scenario value are overrides of it, so that the manifest tells the whole truth
@@ -51,6 +53,7 @@ LoadOptions load_options(const RunOptions& o) {
   if (o.trace) set("report.trace", "true");
   if (!o.seed.empty()) set("seed", o.seed);
   if (!o.tie_seed.empty()) set("tie_seed", o.tie_seed);
+  if (o.fidelity == "folded" || o.fidelity == "layered") set("contention.fidelity", o.fidelity);
   if (o.no_fast_forward) set("fast_forward", "false");
   return load;
 }
@@ -78,7 +81,7 @@ void print_profile(const Phases& t, const RunResult& r) {
       static_cast<double>(usage.ru_maxrss) / kKibPerMib));
 }
 
-void print_result(const RunOptions& o, const Analysis& analysis, const Uncertainty* draws,
+void print_result(const RunOptions& o, const Analysis& analysis, const ReportExtras& more,
                   const std::string& out) {
   if (o.format == Format::kJson) {
     print(read_file(out + "/summary.json"));
@@ -86,7 +89,9 @@ void print_result(const RunOptions& o, const Analysis& analysis, const Uncertain
     print(read_file(out + "/summary.csv"));
   } else if (!o.quiet) {
     print(run_table(analysis, colour_wanted()) +
-          (draws ? uncertainty_table(analysis, *draws) : "") + "report: " + out + "/\n");
+          (more.draws ? uncertainty_table(analysis, *more.draws) : "") +
+          (more.bottlenecks ? bottleneck_table(*more.bottlenecks) : "") +
+          (more.fidelity ? fidelity_table(*more.fidelity) : "") + "report: " + out + "/\n");
   }
 }
 
@@ -162,9 +167,24 @@ int run_command(const RunOptions& o) {
     if (!o.quiet) warn_of_few_draws(o.draws);
     draws = run_chosen_draws(*loaded.catalog, analysis, o.draws, scenario.name, o.quiet);
   }
+  ReportExtras more;
+  more.draws = draws ? &*draws : nullptr;
+  std::optional<Bottlenecks> bottlenecks;
+  if (o.bottlenecks) {
+    BottleneckOptions options;
+    options.threads = threads_of(o.draws);
+    options.interrupt = &interrupt_flag();
+    bottlenecks = find_bottlenecks(*loaded.catalog, analysis, options);
+    more.bottlenecks = &*bottlenecks;
+  }
+  std::optional<FidelityCheck> fidelity;
+  if (o.fidelity == "both") {
+    fidelity = check_fidelity(*loaded.catalog, analysis, &interrupt_flag());
+    more.fidelity = &*fidelity;
+  }
   t.draws = since(start);
   start = Clock::now();
-  write_report(analysis, out, o.overwrite, draws ? &*draws : nullptr);
+  write_report(analysis, out, o.overwrite, more);
   t.report = since(start);
   if (!o.quiet) {
     warn(further_missing(analysis));
@@ -172,7 +192,7 @@ int run_command(const RunOptions& o) {
       warn({"no request arrived in the measured window: see measure.warmup and measure.window"});
     }
   }
-  print_result(o, analysis, draws ? &*draws : nullptr, out);
+  print_result(o, analysis, more, out);
   if (o.profile) print_profile(t, result);
 
   int code = kOk;
@@ -208,8 +228,20 @@ void add_run(CLI::App& app, Action& action) {
   c.add_option("--tie-seed", o->tie_seed, "permute events of the same instant by this seed")
       ->type_name("N");
   add_draw_options(c, o->draws);
+  CLI::Option* threads = c.get_option("--threads");
+  threads->remove_needs(c.get_option("--uncertainty"));
+  c.add_flag("--bottlenecks", o->bottlenecks,
+             "also run with 10 % more of each resource in turn and tell what that gains");
+  c.add_option("--fidelity", o->fidelity,
+               "how shared steps are played: folded, layered, or both and by how much they differ")
+      ->check(CLI::IsMember({"folded", "layered", "both"}));
   c.add_flag("--profile", o->profile, "tell on stderr where the time went");
-  c.callback([o, &action] { action = [o] { return run_command(*o); }; });
+  c.callback([o, threads, &action] {
+    if (threads->count() > 0 && o->draws.draws == 0 && !o->bottlenecks) {
+      throw CLI::RequiresError("--threads", "--uncertainty or --bottlenecks");
+    }
+    action = [o] { return run_command(*o); };
+  });
 }
 
 }  // namespace medley::cli

@@ -50,10 +50,15 @@ void add_draw_options(CLI::App& command, DrawChoice& choice) {
       ->type_name("N")
       ->check(CLI::Range(std::int64_t{0}, INT64_MAX))
       ->needs(draws);
-  command.add_option("--threads", choice.threads, "draws at a time (default: all processors)")
+  command.add_option("--threads", choice.threads, "runs at a time (default: all processors)")
       ->type_name("T")
       ->check(CLI::Range(1, kMostThreads))
       ->needs(draws);
+}
+
+int threads_of(const DrawChoice& choice) {
+  if (choice.threads > 0) return choice.threads;
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
 void warn_of_few_draws(const DrawChoice& choice) {
@@ -71,9 +76,7 @@ Uncertainty run_chosen_draws(const Catalog& catalog, const Analysis& nominal,
   DrawOptions options;
   options.draws = choice.draws;
   options.seed = static_cast<std::uint64_t>(choice.seed);
-  options.threads = choice.threads > 0
-                        ? choice.threads
-                        : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  options.threads = threads_of(choice);
   options.interrupt = &interrupt_flag();
   options.progress = [&](int done, int total) {
     if (!line.due()) return;

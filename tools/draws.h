@@ -36,6 +36,7 @@ struct DrawChoice {
 };
 void add_draw_options(CLI::App& command, DrawChoice& choice);
 
+int threads_of(const DrawChoice& choice);
 void warn_of_few_draws(const DrawChoice& choice);
 /// Runs the draws with a progress line ("`what`: 34 of 100 draws, 5.2/s, 13 s left").
 Uncertainty run_chosen_draws(const Catalog& catalog, const Analysis& nominal,

@@ -16,15 +16,16 @@ struct Upper {
   double value = 0.0;
   double slope = 0.0;
   double holds = kForever;
+  bool first = false;  ///< the first line is the maximum
 };
 Upper upper(double a, double a_slope, double b, double b_slope) {
   // Equal at j = 0: the steeper one is the maximum from here on.
   const bool first = a > b || (a == b && a_slope >= b_slope);
-  const Upper u{first ? a : b, first ? a_slope : b_slope, kForever};
+  const Upper u{first ? a : b, first ? a_slope : b_slope, kForever, first};
   const double other = first ? b : a;
   const double other_slope = first ? b_slope : a_slope;
   if (other_slope <= u.slope) return u;
-  return {u.value, u.slope, std::floor((u.value - other) / (other_slope - u.slope))};
+  return {u.value, u.slope, std::floor((u.value - other) / (other_slope - u.slope)), first};
 }
 
 }  // namespace
@@ -40,7 +41,13 @@ DecodeBatch StepModel::decode_batch(const Features& x, double max_kv, double bel
   b.link_bytes_ = now.link_bytes;
   std::copy(std::begin(now.trust), std::end(now.trust), b.trust_);
   b.extrapolated_ = now.extrapolated;
-  b.base_ = {0.0, 0.0, now.dynamic_j, now.kv_j, now.flops, now.bytes};
+  b.base_ = {0.0, 0.0, now.dynamic_j, now.kv_j, now.flops, now.bytes, 0.0};
+  b.link_s_ = now.link_s;
+  b.launch_s_ = now.launch_s;
+  b.memory_fixed_s_ = now.memory_s;
+  if (m.input.spec.kind == StepModelKind::kTables && now.device_s > 0.0) {
+    b.memory_share_ = now.memory_s / now.device_s;
+  }
   b.host_floor_s_ = now.host_floor_s;
   b.host_after_s_ = now.step_s - std::max(now.device_s, now.host_floor_s);
   b.decodes_ = medley::at(x, Feature::kDecodes);
@@ -73,6 +80,7 @@ DecodeBatch StepModel::decode_batch(const Features& x, double max_kv, double bel
       k = {compute0 + r.serial * memory0, compute1 + r.serial * memory1,
            memory0 + r.serial * compute0, memory1 + r.serial * compute1};
       kernels_s += std::max(k.compute0, k.memory0);
+      if (!(k.compute0 > k.memory0)) b.memory_fixed_s_ -= k.memory0;
       const double energy = r.j_flop * more_flops * volt * volt + r.j_byte * more_bytes;
       b.slope_.dynamic_j += ranks * n * energy;
       b.slope_.flops += ranks * n * more_flops;
@@ -88,28 +96,36 @@ DecodeBatch StepModel::decode_batch(const Features& x, double max_kv, double bel
   return b;
 }
 
-double DecodeBatch::device_s(double j) const {
+double DecodeBatch::device_s(double j, double& memory_s) const {
   const StepModel::Impl& m = *model_;
   switch (m.input.spec.kind) {
     case StepModelKind::kConstant:
+      memory_s = 0.0;
       return m.input.spec.time_factor *
              (m.input.spec.per_step.value() + m.input.spec.per_sequence.value() * decodes_);
-    case StepModelKind::kTables:
-      return m.tables_decode_s(decodes_, mean_kv_ + j, max_kv_ + j);
+    case StepModelKind::kTables: {
+      const double s = m.tables_decode_s(decodes_, mean_kv_ + j, max_kv_ + j);
+      memory_s = memory_share_ * s;
+      return s;
+    }
     case StepModelKind::kRoofline:
       break;
   }
   double s = fixed_s_;
+  memory_s = memory_fixed_s_;
   for (int i = 0; i < kernel_count_; ++i) {
     const Kernel& k = kernels_[i];
-    s += std::max(k.compute0 + j * k.compute1, k.memory0 + j * k.memory1);
+    const double compute = k.compute0 + j * k.compute1;
+    const double memory = k.memory0 + j * k.memory1;
+    s += std::max(compute, memory);
+    if (!(compute > memory)) memory_s += memory;
   }
   return std::max(s, least_s_per_j_ * (base_.dynamic_j + j * slope_.dynamic_j));
 }
 
 DecodePoint DecodeBatch::at(double j) const {
   DecodePoint p;
-  p.busy_s = device_s(j);
+  p.busy_s = device_s(j, p.memory_s);
   p.step_s = std::max(p.busy_s, host_floor_s_) + host_after_s_;
   p.dynamic_j = base_.dynamic_j + j * slope_.dynamic_j;
   p.kv_j = base_.kv_j + j * slope_.kv_j;
@@ -123,6 +139,7 @@ DecodeLine DecodeBatch::line(double j0) const {
   DecodeLine line;
   line.first = at(j0);
   line.slope = slope_;
+  double memory_slope = 0.0;
   double holds = kForever;
   double slope = 0.0;
   if (m.input.spec.kind == StepModelKind::kTables) {
@@ -135,6 +152,7 @@ DecodeLine DecodeBatch::line(double j0) const {
       holds = std::min(holds, std::floor(q.end_kv - (max_kv_ + j0)));
     }
     slope *= m.input.spec.time_factor * m.input.model.total_layers();
+    memory_slope = memory_share_ * slope;
   } else if (m.input.spec.kind == StepModelKind::kRoofline) {
     double s = fixed_s_;
     for (int i = 0; i < kernel_count_; ++i) {
@@ -143,6 +161,7 @@ DecodeLine DecodeBatch::line(double j0) const {
           upper(k.compute0 + j0 * k.compute1, k.compute1, k.memory0 + j0 * k.memory1, k.memory1);
       s += u.value;
       slope += u.slope;
+      if (!u.first) memory_slope += u.slope;
       holds = std::min(holds, u.holds);
     }
     const Upper u =
@@ -151,6 +170,7 @@ DecodeLine DecodeBatch::line(double j0) const {
     holds = std::min(holds, u.holds);
   }
   line.slope.busy_s = line.slope.step_s = slope;
+  line.slope.memory_s = memory_slope;
   if (host_floor_s_ > 0.0) {
     const Upper u = upper(line.first.busy_s, slope, host_floor_s_, 0.0);
     line.slope.step_s = u.slope;

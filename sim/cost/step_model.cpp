@@ -110,6 +110,7 @@ void StepModel::Impl::add_op(const RooflineOp& r, const Features& x, double skew
   }
   part.flops += repeats * flops;
   part.bytes += repeats * bytes;
+  if (!(compute > memory)) part.memory_time += both;
   const Provenance p = compute > memory ? r.compute_class : r.memory_class;
   part.trust[static_cast<std::size_t>(p)] += static_cast<float>(both);
   if (r.extrapolated(compute > memory, timed_flops, timed_bytes)) {
@@ -239,6 +240,15 @@ double at_clock(const OpPair* begin, std::size_t count, double phi) {
     sum += overlapped(begin[i].compute / phi, begin[i].memory, begin[i].serial);
   return sum;
 }
+/// Of that, what memory bounds.
+double memory_at_clock(const OpPair* begin, std::size_t count, double phi) {
+  double sum = 0.0;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (begin[i].compute / phi > begin[i].memory) continue;
+    sum += overlapped(begin[i].compute / phi, begin[i].memory, begin[i].serial);
+  }
+  return sum;
+}
 }  // namespace
 
 StepCost StepModel::Impl::step(const Features& x, double max_kv,
@@ -273,7 +283,10 @@ StepCost StepModel::Impl::step(const Features& x, double max_kv,
                 attention.pair_count,
                 launches + tokens.link_time + logits.link_time + attention.link_time,
                 launches + tokens.time + logits.time + attention.time};
+    cost.launch_s += launches;
     for (const Part* p : {&tokens, &logits, &attention}) {
+      cost.memory_s += p->memory_time;
+      cost.link_s += p->link_time;
       total.flop_j += p->flop_j;
       total.byte_j += p->byte_j;
       total.kv_j += p->kv_j;
@@ -306,12 +319,18 @@ StepCost StepModel::Impl::step(const Features& x, double max_kv,
 
   double volt2 = 1.0;
   if (input.spec.kind == StepModelKind::kTables) {
+    // Tables do not say what bounds a kernel: in the proportions of the roofline, launches apart.
+    const double share =
+        cost.device_s > cost.launch_s ? cost.memory_s / (cost.device_s - cost.launch_s) : 0.0;
     cost.device_s = cost.stage_s = table_time(x, max_kv);
+    cost.memory_s = share * cost.device_s;
+    cost.link_s = cost.launch_s = 0.0;
     std::fill(std::begin(trust), std::end(trust), 0.0);
     trust[0] = cost.device_s;
     outside = {table_time_outside(x, max_kv), 0.0};
   } else if (input.spec.kind == StepModelKind::kConstant) {
     cost.device_s = cost.stage_s = constant_time(x);
+    cost.memory_s = cost.link_s = cost.launch_s = 0.0;
     std::fill(std::begin(trust), std::end(trust), 0.0);
     trust[static_cast<std::size_t>(Provenance::kAssumed)] = cost.device_s;
     outside = {};
@@ -340,6 +359,16 @@ StepCost StepModel::Impl::step(const Features& x, double max_kv,
       }
       phi = clock_of(low);
       device = device_at(phi, slowest);
+    }
+    if (phi < 1.0) {
+      cost.memory_s = 0.0;
+      for (int s = 0; s < stages; ++s) {
+        const StageSpan& span = spans[s];
+        cost.memory_s +=
+            memory_at_clock(pairs.data() + span.tokens->pair_begin, span.tokens->pair_count, phi) +
+            memory_at_clock(pairs.data() + span.logits->pair_begin, span.logits->pair_count, phi) +
+            memory_at_clock(context_pairs.data() + span.context_begin, span.context_count, phi);
+      }
     }
     cost.kernels_s = device;
     const double v = voltage(phi);

@@ -53,9 +53,13 @@ struct StepCost {
   double prefill_j = 0.0;     ///< part of dynamic_j: prefill attention
   double kv_j = 0.0;          ///< part of dynamic_j: decode attention, linear in decode context
   double clock = 1.0;         ///< phi: 1 unless the power limit binds
-  double flops = 0.0;         ///< all devices
-  double bytes = 0.0;         ///< device-memory traffic, all devices
-  double link_bytes = 0.0;    ///< collective payload moved, all devices
+  // What bounds device_s; the rest of it is bound by arithmetic (and what a duty cycle adds).
+  double memory_s = 0.0;                  ///< kernels bound by memory, through all stages
+  double link_s = 0.0;                    ///< collectives and sends
+  double launch_s = 0.0;                  ///< launches, which the host paces
+  double flops = 0.0;                     ///< all devices
+  double bytes = 0.0;                     ///< device-memory traffic, all devices
+  double link_bytes = 0.0;                ///< collective payload moved, all devices
   double trust[kProvenanceClasses] = {};  ///< shares of device_s by provenance class, sum 1
   Extrapolated extrapolated;
 };
@@ -85,6 +89,7 @@ struct DecodePoint {
   double kv_j = 0.0;
   double flops = 0.0;
   double bytes = 0.0;
+  double memory_s = 0.0;  ///< of busy_s: kernels bound by memory
 };
 
 /// Consecutive decode steps j = 0, 1, ... of an unchanged batch: everything linear in j.
@@ -200,6 +205,8 @@ class DecodeBatch {
   double host_floor_s() const { return host_floor_s_; }
   double stage_s() const { return stage_s_; }  ///< slowest pipeline stage, at step 0
   double link_bytes() const { return link_bytes_; }
+  double link_s() const { return link_s_; }      ///< see StepCost; the same in every step
+  double launch_s() const { return launch_s_; }  ///< likewise
   const double* trust() const { return trust_; }
   const Extrapolated& extrapolated() const { return extrapolated_; }  ///< at step 0
   /// Energy of decode attention per token of context: the slope of kv_j over the batch's context.
@@ -225,12 +232,15 @@ class DecodeBatch {
   double least_s_per_j_ =
       0.0;  ///< duty cycle: device time >= this * dynamic energy; 0: not limited
   double link_bytes_ = 0.0;
+  double link_s_ = 0.0, launch_s_ = 0.0;
+  double memory_fixed_s_ = 0.0;  ///< of fixed_s_: bound by memory
+  double memory_share_ = 0.0;    ///< kernel tables: of their time, as the roofline has it
   double trust_[kProvenanceClasses] = {};
   Extrapolated extrapolated_;
   // Kernel tables: contexts at j = 0.
   double decodes_ = 0.0, mean_kv_ = 0.0, max_kv_ = 0.0;
 
-  double device_s(double j) const;
+  double device_s(double j, double& memory_s) const;
 };
 
 /// Where the memory of one device goes.

@@ -17,8 +17,9 @@ namespace medley {
 /// A sum of kernels at phi = 1, one rank. `pairs` are (compute, memory) seconds of each op that can
 /// be either, so that another clock needs no op list.
 struct Part {
-  double time = 0.0;       ///< sum of overlapped(compute, memory) + collectives, launches apart
-  double link_time = 0.0;  ///< collectives, inside time
+  double time = 0.0;         ///< sum of overlapped(compute, memory) + collectives, launches apart
+  double link_time = 0.0;    ///< collectives, inside time
+  double memory_time = 0.0;  ///< kernels bound by memory, inside time
   double kernels = 0.0;
   double flop_j = 0.0;  ///< dynamic energy of arithmetic at full voltage, one rank
   double byte_j = 0.0;

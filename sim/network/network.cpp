@@ -13,7 +13,7 @@ Network::Network(const Topology& topology, const NetworkOptions& options, FineTi
       wires_(static_cast<std::uint32_t>(topology.wires.size())),
       fluid_(start),
       failures_(topology),
-      waited_(topology.wires.size(), 0.0) {
+      waits_(topology.wires.size()) {
   MEDLEY_CHECK(options.local_rate > 0.0, "a local rate is above 0");
   nominal_.reserve(wires_);
   for (const TopologyWire& w : topology.wires) {
@@ -105,6 +105,7 @@ TransferHandle Network::start(const NetworkPath& path, const TransferSpec& spec)
   t.latency_s = path.latency_s + spec.extra_latency_s;
   t.extra_latency_s = spec.extra_latency_s;
   t.place = spec.latency;
+  t.kind = spec.kind;
   t.notify_sent = spec.notify_sent && spec.latency == LatencyPlace::kAfter;
   t.demands.assign(path.demands.begin(), path.demands.end());
   t.path_demands = static_cast<std::uint32_t>(t.demands.size());
@@ -153,15 +154,8 @@ void Network::find_wait(const Transfer& t, NetworkCompletion& c) {
   const double took = now() - t.began;
   const double waited = took - t.bytes / t.alone;
   if (!(waited > 1e-9 * took)) return;
-  double most = 0.0;
-  for (std::size_t i = 0; i < t.demands.size(); ++i) {
-    const double full = fluid_.account(t.demands[i].resource).saturated_s - t.marks[i];
-    if (full <= most) continue;
-    most = full;
-    c.waited_on = t.demands[i].resource;
-  }
+  c.waited_on = blame(t.demands, t.marks, t.kind, waited);
   c.waited_s = waited;
-  if (c.waited_on < wires_) waited_[c.waited_on] += waited;
 }
 
 void Network::end_flow(std::uint32_t slot, std::vector<NetworkCompletion>& out) {

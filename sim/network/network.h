@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -24,6 +25,14 @@ struct NetworkPath {
   std::vector<FluidDemand> demands;  ///< wires as resources, 1 per byte and crossing
 };
 
+/// Whose work waits for a resource.
+enum class TrafficKind : std::uint8_t { kKvTransfer, kCollective, kKernels, kOther };
+inline constexpr int kTrafficKinds = 4;
+struct TrafficWaits {
+  std::int64_t count = 0;
+  double seconds = 0.0;
+};
+
 /// When a transfer's latency is paid.
 enum class LatencyPlace : std::uint8_t {
   kBefore,  ///< then the bytes flow: what is in its latency loads no wire
@@ -41,6 +50,7 @@ struct TransferSpec {
   bool notify_sent = false;  ///< kAfter: also report when the last byte has left
   /// Other resources it uses (memory at both ends, a core), in their units per byte.
   std::span<const FluidDemand> extra;
+  TrafficKind kind = TrafficKind::kOther;
 };
 
 /// Names one transfer; stale after its delivery or cancellation.
@@ -73,7 +83,8 @@ struct WireAccount {
   double bytes = 0.0;
   double busy_s = 0.0;
   double saturated_s = 0.0;
-  double waited_s = 0.0;  ///< sum of the waits put down to it
+  double waited_s = 0.0;                          ///< sum of the waits put down to it
+  std::array<TrafficWaits, kTrafficKinds> waits;  ///< the same by kind
 };
 
 struct NetworkOptions {
@@ -154,7 +165,14 @@ class Network {
   /// What is left goes on over a new route (whose latency it pays again when it was flowing).
   void reroute(TransferHandle handle);
 
-  WireAccount account(std::uint32_t wire) const;
+  /// Of a wire or another resource.
+  WireAccount account(std::uint32_t resource) const;
+  /// Saturated time so far of what an activity of the owner's uses, in order of its demands.
+  void mark(std::span<const FluidDemand> demands, std::vector<double>& marks) const;
+  /// Puts a wait of such an activity down to the resource that was saturated longest since then;
+  /// kNone when none was.
+  std::uint32_t blame(std::span<const FluidDemand> demands, const std::vector<double>& marks,
+                      TrafficKind kind, double seconds);
 
  private:
   static constexpr std::uint64_t kTransferBit = 1ULL << 63;
@@ -168,6 +186,7 @@ class Network {
     std::uint32_t path_demands = 0;  // the first so many of `demands` are wires of the route
     Phase phase = Phase::kFree;
     LatencyPlace place = LatencyPlace::kBefore;
+    TrafficKind kind = TrafficKind::kOther;
     bool notify_sent = false;
     std::vector<FluidDemand> demands;
     std::vector<double> marks;  // saturated time of each demand's resource when it began
@@ -196,8 +215,8 @@ class Network {
   std::size_t active_ = 0;
   std::vector<Transfer> transfers_;
   std::vector<std::uint32_t> free_;
-  std::vector<double> nominal_;  // of wires, failures apart
-  std::vector<double> waited_;   // by wire
+  std::vector<double> nominal_;                                 // of wires, failures apart
+  std::vector<std::array<TrafficWaits, kTrafficKinds>> waits_;  // by resource
   std::vector<FluidCompletion> ended_;
   std::vector<std::uint64_t> stalled_tags_;
   NetworkPath scratch_;

@@ -107,9 +107,35 @@ void Network::reroute(TransferHandle handle) {
   }
 }
 
-WireAccount Network::account(std::uint32_t wire) const {
-  const FluidUse use = fluid_.account(wire);
-  return {use.units, use.busy_s, use.saturated_s, waited_[wire]};
+WireAccount Network::account(std::uint32_t resource) const {
+  const FluidUse use = fluid_.account(resource);
+  WireAccount account{use.units, use.busy_s, use.saturated_s, 0.0, {}};
+  if (resource < waits_.size()) account.waits = waits_[resource];
+  for (const TrafficWaits& w : account.waits) account.waited_s += w.seconds;
+  return account;
+}
+
+void Network::mark(std::span<const FluidDemand> demands, std::vector<double>& marks) const {
+  marks.clear();
+  for (const FluidDemand& d : demands) marks.push_back(fluid_.account(d.resource).saturated_s);
+}
+
+std::uint32_t Network::blame(std::span<const FluidDemand> demands, const std::vector<double>& marks,
+                             TrafficKind kind, double seconds) {
+  std::uint32_t cause = NetworkCompletion::kNone;
+  double most = 0.0;
+  for (std::size_t i = 0; i < demands.size(); ++i) {
+    const double full = fluid_.account(demands[i].resource).saturated_s - marks[i];
+    if (full <= most) continue;
+    most = full;
+    cause = demands[i].resource;
+  }
+  if (cause == NetworkCompletion::kNone) return cause;
+  if (waits_.size() <= cause) waits_.resize(cause + 1);
+  TrafficWaits& w = waits_[cause][static_cast<std::size_t>(kind)];
+  ++w.count;
+  w.seconds += seconds;
+  return cause;
 }
 
 }  // namespace medley

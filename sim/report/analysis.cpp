@@ -113,6 +113,14 @@ RequestTimes Analysis::times(std::size_t request) const {
   return t;
 }
 
+double Analysis::time_in(std::size_t request, int part) const {
+  const RequestRecord& r = result().requests[request];
+  if (r.status != RequestStatus::kFinished) return kBlank;
+  constexpr double kRounding = 1e-12;  // of differences of running sums
+  const double s = r.time.seconds[part];
+  return std::abs(s) < kRounding ? 0.0 : s;
+}
+
 const SloSpec* Analysis::slo_of(std::size_t request) const {
   return slo_of_class_[scenario().trace.requests[request].slo_class];
 }

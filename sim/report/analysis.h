@@ -59,6 +59,9 @@ struct RequestTimes {
   double e2e = kBlank;           ///< last token - arrival
 };
 
+/// Share of what a link could have carried in `run_s`; NaN for one that is down.
+double link_utilization(const LinkRecord& link, double run_s);
+
 /// Everything the writers need, computed once. Keeps references to scenario and result.
 class Analysis {
  public:
@@ -75,6 +78,9 @@ class Analysis {
     return measured_[request];
   }
   RequestTimes times(std::size_t request) const;
+  /// Where its time in batches went (TimeShares::Part); NaN unless finished. Law:
+  /// e2e = queue + sum + kv_transfer + decode_queue.
+  double time_in(std::size_t request, int part) const;
   SloVerdict slo(std::size_t request) const;
   const SloSpec* slo_of(std::size_t request) const;  ///< its class's objectives, or nullptr
   /// Attributed energy; NaN where the pool's power is unknown.

@@ -6,10 +6,12 @@ namespace {
 constexpr std::string_view kRequests = "requests.csv";
 constexpr std::string_view kSummary = "summary.csv";
 constexpr std::string_view kDevices = "devices.csv";
+constexpr std::string_view kLinks = "links.csv";
 constexpr std::string_view kEnergy = "energy.csv";
 constexpr std::string_view kSeries = "timeseries.csv";
 constexpr std::string_view kDraws = "uncertainty.csv";
 constexpr std::string_view kCompare = "compare.csv";
+constexpr std::string_view kLimits = "bottlenecks.csv";
 }  // namespace
 
 const std::vector<ColumnInfo>& report_columns() {
@@ -56,6 +58,19 @@ const std::vector<ColumnInfo>& report_columns() {
       {kRequests, "recall_s", "s",
        "waited for recalls from KV tiers (part of queue_s, but for those after preemptions)"},
       {kRequests, "migrations", "1", "times it moved to another replica while decoding"},
+      {kRequests, "compute_s", "s",
+       "time in steps of its batch until its last token: kernels bound by arithmetic (those of "
+       "kernel tables in the proportions of the roofline; constant steps; what a power limit adds "
+       "below the lowest clock)"},
+      {kRequests, "memory_s", "s", "the same: kernels bound by memory"},
+      {kRequests, "link_s", "s", "the same: collectives and sends between stages, as if alone"},
+      {kRequests, "host_s", "s",
+       "the same: kernel launches, host work that the device does not hide, and the front end"},
+      {kRequests, "contention_s", "s",
+       "the same: what steps took beyond what they take alone, devices or links being shared"},
+      {kRequests, "stall_s", "s",
+       "the same: between steps: its turn in the pipeline, and from a preemption to the next "
+       "admission"},
 
       {kSummary, "scope", "", "fleet, pool, model, slo_class or tenant"},
       {kSummary, "name", "", "which one"},
@@ -109,6 +124,33 @@ const std::vector<ColumnInfo>& report_columns() {
       {kDevices, "extrapolated_s", "s",
        "busy time of kernels outside the range that their model was fitted to or measured on"},
       {kDevices, "extrapolated_j", "J", "energy while in steps of the same kernels"},
+      {kDevices, "waited_device_s", "s",
+       "time its replica's kernels took beyond what they take alone: others were on the device"},
+      {kDevices, "waited_link_s", "s",
+       "time its replica's messages took beyond what they take alone: others were on the links"},
+
+      {kLinks, "kind", "",
+       "wire; of a device that replicas share: arithmetic, memory, or device (taking turns)"},
+      {kLinks, "name", "", "wire of the cluster's topology, or the device"},
+      {kLinks, "link", "", "catalogue name of the link it is made of"},
+      {kLinks, "provenance", "", "class of its capacity"},
+      {kLinks, "capacity_bytes_per_s", "B/s", "what it can carry; blank for arithmetic and turns"},
+      {kLinks, "bytes", "B", "what it carried"},
+      {kLinks, "utilization", "1", "share of what it could have carried in the run"},
+      {kLinks, "busy_s", "s", "time with anything on it"},
+      {kLinks, "saturated_s", "s", "time with all of its capacity in use"},
+      {kLinks, "waited_s", "s",
+       "by how much work took longer than alone, put down to what was saturated longest meanwhile; "
+       "sum of the four below"},
+      {kLinks, "kv_transfer_waits", "1",
+       "KV transfers between replicas that waited for it longest"},
+      {kLinks, "kv_transfer_waited_s", "s", "their waits"},
+      {kLinks, "collective_waits", "1", "messages of steps"},
+      {kLinks, "collective_waited_s", "s", "their waits"},
+      {kLinks, "kernel_waits", "1", "kernels of steps, and host work on shared cores"},
+      {kLinks, "kernel_waited_s", "s", "their waits"},
+      {kLinks, "other_waits", "1", "other transfers: KV tiers, weights, migrations"},
+      {kLinks, "other_waited_s", "s", "their waits"},
 
       {kEnergy, "start_s", "s", "begin of the interval"},
       {kEnergy, "end_s", "s", "end of the interval"},
@@ -145,6 +187,20 @@ const std::vector<ColumnInfo>& report_columns() {
       {kDraws, "status", "",
        "stability of the draw's run; infeasible (in one row without values) where it could not "
        "run"},
+
+      {kLimits, "resource", "", "what there was more of; nominal: the run itself"},
+      {kLimits, "change_pct", "%", "by how much"},
+      {kLimits, "request_goodput", "request/s", "as in summary.csv; blank without objectives"},
+      {kLimits, "output_throughput", "token/s", "as in summary.csv"},
+      {kLimits, "ttft_p50_s", "s", "median time to first token"},
+      {kLimits, "ttft_p99_s", "s", "99th percentile"},
+      {kLimits, "tpot_p50_s", "s", "median time per output token"},
+      {kLimits, "rate_gain_pct", "%",
+       "request_goodput (without objectives: output_throughput) over the nominal one, less 100 %"},
+      {kLimits, "ttft_p50_gain_pct", "%", "nominal time over this one, less 100 %"},
+      {kLimits, "ttft_p99_gain_pct", "%", "likewise"},
+      {kLimits, "tpot_p50_gain_pct", "%", "likewise"},
+      {kLimits, "status", "", "ok, or infeasible: it could not run"},
 
       {kCompare, "candidate", "", "A, B, ... in the order of the command line"},
       {kCompare, "scenario", "", "name of the scenario"},
@@ -196,6 +252,12 @@ const std::vector<MetricInfo>& report_metrics() {
       {"prefill", "s", true, "prompt computed - admission"},
       {"kv_transfer", "s", true, "prefill and decode apart: KV there - prompt computed"},
       {"decode_queue", "s", true, "prefill and decode apart: joined a batch - KV there"},
+      {"time_compute", "s", true, "compute_s of requests.csv, completed requests"},
+      {"time_memory", "s", true, "memory_s of requests.csv, completed requests"},
+      {"time_link", "s", true, "link_s of requests.csv, completed requests"},
+      {"time_host", "s", true, "host_s of requests.csv, completed requests"},
+      {"time_contention", "s", true, "contention_s of requests.csv, completed requests"},
+      {"time_stall", "s", true, "stall_s of requests.csv, completed requests"},
       {"input_tokens", "token", true, "prompt length of completed requests"},
       {"output_tokens", "token", true, "output length of completed requests"},
       {"request_energy", "J", true, "device energy attributed to a completed request"},
@@ -206,6 +268,9 @@ const std::vector<MetricInfo>& report_metrics() {
       {"mfu", "1", false, "flops over datasheet peak while busy"},
       {"bandwidth_utilization", "1", false, "memory traffic over datasheet bandwidth while busy"},
       {"limited_share", "1", false, "share of busy time with the clock lowered by the power limit"},
+      {"waited_device_share", "1", false,
+       "share of busy time that kernels took beyond what they take alone: devices shared"},
+      {"waited_link_share", "1", false, "the same of messages: links shared"},
       {"extrapolated_time_share", "1", false,
        "share of busy time in kernels outside the range that their model was fitted to or measured "
        "on"},
@@ -214,6 +279,9 @@ const std::vector<MetricInfo>& report_metrics() {
       {"mean_waiting", "request", false, "mean of the samples in the window"},
       {"mean_kv_cache_usage", "1", false, "mean share of KV blocks in use"},
       {"peak_kv_cache_usage", "1", false, "highest share of KV blocks in use on any replica"},
+      {"busiest_link_utilization", "1", false,
+       "highest utilization in links.csv; empty where nothing is shared"},
+      {"link_saturated", "s", false, "longest saturated_s in links.csv"},
       {"energy_devices", "J", false, "devices in the window, DC"},
       {"energy_it", "J", false,
        "devices with their share of node overhead, AC; spare devices of a node are shared by those "
@@ -267,10 +335,15 @@ const std::vector<ReportFile>& report_files() {
        "one row per request, in order of the trace (closed-loop turns after the open ones)"},
       {"requests.csv.gz", "medley.requests/1", "the same above a million rows"},
       {"devices.csv", "medley.devices/1", "one row per device"},
+      {"links.csv", "medley.links/1",
+       "one row per wire that carried bytes of simulated transfers and per shared device; no rows "
+       "where nothing is shared"},
       {"energy.csv", "medley.energy/1", "energy and power per interval"},
       {"timeseries.csv", "medley.timeseries/1", "load and power of every pool over time"},
       {"uncertainty.csv", "medley.uncertainty/1",
        "metrics of every parameter draw of --uncertainty"},
+      {"bottlenecks.csv", "medley.bottlenecks/1",
+       "of --bottlenecks: what more of each resource would gain, the most first"},
       {"compare.csv", "medley.compare_csv/1",
        "of medley compare: key metrics of every candidate, one per row"},
       {"compare.json", "medley.compare/1", "of medley compare: the same as a document"},

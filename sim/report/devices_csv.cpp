@@ -39,7 +39,7 @@ void write_spare(TableFile& out, const Analysis& a, const NodeAccount& node) {
   out.number(node.assigned == 0.0 ? usd.or_blank() : 0.0);
   const Sourced<Watts>& deep_idle = a.scenario().nodes[node.group].device.power.deep_idle;
   out.text(idle.known() ? to_string(deep_idle.provenance) : "");
-  out.text(idle.known() ? "ok" : idle.status()).integer(0).integer(0);
+  out.text(idle.known() ? "ok" : idle.status()).integer(0).integer(0).integer(0).integer(0);
 }
 
 void write_used(TableFile& out, const Analysis& a, const NodeAccount& node, std::uint32_t r) {
@@ -69,6 +69,7 @@ void write_used(TableFile& out, const Analysis& a, const NodeAccount& node, std:
   out.text(power.dynamic_known ? "ok" : "missing:" + power.missing);
   out.number(replica.extrapolated_s);
   out.number(power.dynamic_known ? replica.extrapolated_j / n : kBlank);
+  out.number(replica.waited_device_s).number(replica.waited_link_s);
 }
 }  // namespace
 

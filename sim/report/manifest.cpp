@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -123,10 +124,28 @@ Json uncertainty(const Uncertainty& u) {
   }
   return out;
 }
+
+/// How steps were played, and by how much the other way differs where both were run.
+Json contention(const Analysis& a, const FidelityCheck* fidelity) {
+  const ContentionSpec& spec = a.scenario().contention;
+  bool shared = false;
+  for (const ReplicaRecord& r : a.result().replicas) shared = shared || r.shared;
+  Json out = {{"steps", spec.steps ? "shared" : "alone"},
+              {"fidelity", spec.layered ? "layered" : "folded"},
+              {"steps_share", shared},
+              {"transfers", a.result().transfers}};
+  if (fidelity == nullptr) return out;
+  out["layered_over_folded_pct"] = Json::object();
+  for (const FidelityRow& row : fidelity_rows(*fidelity)) {
+    const double d = 100.0 * row.difference();
+    out["layered_over_folded_pct"][row.name] = std::isnan(d) ? Json(nullptr) : Json(d);
+  }
+  return out;
+}
 }  // namespace
 
 std::string manifest_json(const Analysis& a, const std::vector<std::string>& files,
-                          const Uncertainty* u) {
+                          const ReportExtras& more) {
   const Scenario& s = a.scenario();
   const RunResult& r = a.result();
   Json out = Json::object();
@@ -156,7 +175,9 @@ std::string manifest_json(const Analysis& a, const std::vector<std::string>& fil
   out["imports"] = imports(s.trace);
   out["provenance"] = provenance(a);
   out["missing"] = missing(a);
-  if (u) out["uncertainty"] = uncertainty(*u);
+  if (more.draws) out["uncertainty"] = uncertainty(*more.draws);
+  if (more.bottlenecks) out["bottlenecks"] = bottleneck_verdict(*more.bottlenecks);
+  out["contention"] = contention(a, more.fidelity);
   out["warnings"] = s.warnings;
   for (const ReportFile& f : report_files()) {
     if (std::find(files.begin(), files.end(), f.name) == files.end()) continue;

@@ -82,6 +82,7 @@ void write_row(TableFile& out, const Analysis& a, std::size_t i) {
     out.blank().blank().blank().blank();
   }
   out.integer(r.tier_cached_tokens).number(r.recall_s).integer(r.migrations);
+  for (int p = 0; p < TimeShares::kParts; ++p) out.number(a.time_in(i, p));
   out.end_row();
 }
 }  // namespace

@@ -74,6 +74,34 @@ std::string extrapolated_line(const Analysis& a) {
       100.0 * time, joules, pools);
 }
 
+/// "links: ..." in one line: the one that made others wait longest, else the busiest.
+std::string links_line(const Analysis& a) {
+  constexpr const char* kWho[kTrafficKinds] = {"KV transfers", "collectives", "kernels", "others"};
+  const double run = a.account().run_s();
+  const LinkRecord* first = nullptr;
+  for (const LinkRecord& link : a.result().links) {
+    if (!first || std::make_pair(link.waited_s(), link_utilization(link, run)) >
+                      std::make_pair(first->waited_s(), link_utilization(*first, run))) {
+      first = &link;
+    }
+  }
+  if (!first) {
+    return a.result().transfers ? "links: nothing crossed a shared link\n"
+                                : "links: no shared link\n";
+  }
+  std::string who;
+  for (int k = 0; k < kTrafficKinds; ++k) {
+    const TrafficWaits& w = first->waits[static_cast<std::size_t>(k)];
+    if (w.count == 0) continue;
+    who += fmt::format("{}{} {} for {} s", who.empty() ? "" : ", ", w.count, kWho[k],
+                       short_number(w.seconds));
+  }
+  return fmt::format("links: {} {} {}, {} of {} s saturated; waited for it: {}\n",
+                     to_string(first->kind), first->name, percent(link_utilization(*first, run)),
+                     short_number(first->saturated_s), short_number(run),
+                     who.empty() ? "nobody" : who);
+}
+
 std::string verdict(const Analysis& a, bool colour) {
   const std::string word(to_string(a.result().stability));
   const bool bad = a.result().stability == Stability::kSaturated;
@@ -133,6 +161,7 @@ std::string run_table(const Analysis& a, bool colour) {
   text += trust_line("time  ", a.trust().time);
   text += trust_line("energy", a.trust().energy);
   text += extrapolated_line(a);
+  text += links_line(a);
   text += verdict(a, colour);
   text += missing_lines(a);
   text += fmt::format("fingerprint: {}\n", hex64(a.result().fingerprint));

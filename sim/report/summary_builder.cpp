@@ -56,6 +56,12 @@ std::vector<ScopeSummary> SummaryBuilder::build() {
   add_distribution("prefill", "s", [this](std::size_t i) { return a_.times(i).prefill; });
   add_distribution("kv_transfer", "s", [this](std::size_t i) { return a_.times(i).kv_transfer; });
   add_distribution("decode_queue", "s", [this](std::size_t i) { return a_.times(i).decode_queue; });
+  constexpr const char* kParts[TimeShares::kParts] = {
+      "time_compute", "time_memory", "time_link", "time_host", "time_contention", "time_stall"};
+  for (int part = 0; part < TimeShares::kParts; ++part) {
+    add_distribution(kParts[part], "s",
+                     [this, part](std::size_t i) { return a_.time_in(i, part); });
+  }
   const auto finished = [this](std::size_t i) {
     return result_.requests[i].status == RequestStatus::kFinished;
   };

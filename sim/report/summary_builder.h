@@ -56,6 +56,7 @@ class SummaryBuilder {
   struct Hardware {  ///< what the numbers below are computed from
     double devices = 0.0, replicas = 0.0, busy = 0.0, flops = 0.0, peak_flops = 0.0;
     double bytes = 0.0, peak_bytes = 0.0, limited = 0.0, extrapolated = 0.0;
+    double waited_device = 0.0, waited_link = 0.0;
     double active_j = 0.0, extrapolated_j = 0.0;
     std::string power_missing;        ///< first field that leaves active energy unknown
     void add(const Hardware& other);  ///< all but the devices
@@ -65,6 +66,7 @@ class SummaryBuilder {
   void add_load(std::size_t scope, std::uint16_t pool);
   void add_money(std::size_t scope, const Known& devices_j, const Known& it_j, const Known& usd);
   void add_trust();
+  void add_links();
 
   void number(std::size_t scope, std::string metric, std::string unit, double value,
               std::int64_t count = 1);

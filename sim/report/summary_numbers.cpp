@@ -80,6 +80,8 @@ SummaryBuilder::Hardware SummaryBuilder::hardware_of(std::size_t p) const {
     h.bytes += r.bytes;
     h.limited += r.limited_s * devices;
     h.extrapolated += r.extrapolated_s * devices;
+    h.waited_device += r.waited_device_s * devices;
+    h.waited_link += r.waited_link_s * devices;
     h.active_j += r.active_energy_j;
     h.extrapolated_j += r.extrapolated_j;
     h.peak_flops += r.busy_s * devices * rates.peak_flops;
@@ -92,6 +94,7 @@ SummaryBuilder::Hardware SummaryBuilder::hardware_of(std::size_t p) const {
 void SummaryBuilder::Hardware::add(const Hardware& h) {
   replicas += h.replicas, busy += h.busy, flops += h.flops, bytes += h.bytes;
   peak_flops += h.peak_flops, peak_bytes += h.peak_bytes, limited += h.limited;
+  waited_device += h.waited_device, waited_link += h.waited_link;
   extrapolated += h.extrapolated, active_j += h.active_j, extrapolated_j += h.extrapolated_j;
   if (power_missing.empty()) power_missing = h.power_missing;
 }
@@ -103,6 +106,8 @@ void SummaryBuilder::add_hardware(std::size_t s, const Hardware& h) {
   number(s, "mfu", "1", ratio(h.flops, h.peak_flops));
   number(s, "bandwidth_utilization", "1", ratio(h.bytes, h.peak_bytes));
   number(s, "limited_share", "1", ratio(h.limited, h.busy));
+  number(s, "waited_device_share", "1", ratio(h.waited_device, h.busy));
+  number(s, "waited_link_share", "1", ratio(h.waited_link, h.busy));
   number(s, "extrapolated_time_share", "1", ratio(h.extrapolated, h.busy));
   Known energy;
   energy.value = ratio(h.extrapolated_j, h.active_j);
@@ -179,11 +184,22 @@ void SummaryBuilder::add_fleet_numbers() {
   }
   all.devices = a_.account().devices();
   add_hardware(0, all);
+  add_links();
   const FleetAccount& account = a_.account();
   const MeasuredWindow& w = a_.window();
   add_money(0, account.cluster_devices_j(w.from, w.to), account.cluster_it_j(w.from, w.to),
             account.cluster_usd(w.from, w.to));
   add_trust();
+}
+
+void SummaryBuilder::add_links() {
+  double busiest = kBlank, saturated = kBlank;
+  for (const LinkRecord& link : result_.links) {
+    busiest = std::fmax(busiest, link_utilization(link, a_.account().run_s()));
+    saturated = std::fmax(saturated, link.saturated_s);
+  }
+  number(0, "busiest_link_utilization", "1", busiest);
+  number(0, "link_saturated", "s", saturated);
 }
 
 void SummaryBuilder::add_trust() {

@@ -13,7 +13,7 @@ constexpr std::int64_t kMostPlainRows = 1000000;
 }
 
 void write_report(const Analysis& a, const std::string& directory, bool overwrite,
-                  const Uncertainty* draws) {
+                  const ReportExtras& more) {
   OutputDirectory out(directory, overwrite);
   const ReportSpec& spec = a.scenario().report;
   std::vector<std::string> files;
@@ -28,15 +28,17 @@ void write_report(const Analysis& a, const std::string& directory, bool overwrit
     const bool gzip = rows > kMostPlainRows;
     write_requests_csv(a, next(gzip ? "requests.csv.gz" : "requests.csv"), gzip);
   }
-  write_summary_csv(a, next("summary.csv"), draws);
-  if (draws) write_uncertainty_csv(*draws, next("uncertainty.csv"));
+  write_summary_csv(a, next("summary.csv"), more.draws);
+  if (more.draws) write_uncertainty_csv(*more.draws, next("uncertainty.csv"));
+  if (more.bottlenecks) write_bottlenecks_csv(*more.bottlenecks, next("bottlenecks.csv"));
   write_devices_csv(a, next("devices.csv"));
+  write_links_csv(a, next("links.csv"));
   write_energy_csv(a, next("energy.csv"));
   write_timeseries_csv(a, next("timeseries.csv"));
   if (spec.chrome_trace) write_chrome_trace(a, next("trace.json"));
-  write_file(next("summary.json"), summary_json(a, draws));
+  write_file(next("summary.json"), summary_json(a, more.draws));
   write_file(next("columns.json"), columns_json());
-  write_file(out.file("manifest.json"), manifest_json(a, files, draws));
+  write_file(out.file("manifest.json"), manifest_json(a, files, more));
   out.commit();
 }
 

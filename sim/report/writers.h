@@ -5,12 +5,14 @@
 
 #include "sim/report/analysis.h"
 #include "sim/report/uncertainty.h"
+#include "sim/report/write_report.h"
 
 namespace medley {
 
 /// One file of the report each, written to `path`. Deterministic bytes.
 void write_requests_csv(const Analysis& analysis, const std::string& path, bool gzip);
 void write_devices_csv(const Analysis& analysis, const std::string& path);
+void write_links_csv(const Analysis& analysis, const std::string& path);
 void write_energy_csv(const Analysis& analysis, const std::string& path);
 void write_timeseries_csv(const Analysis& analysis, const std::string& path);
 /// `u`: the run's parameter draws, or nullptr.
@@ -20,7 +22,7 @@ void write_chrome_trace(const Analysis& analysis, const std::string& path);
 std::string summary_json(const Analysis& analysis, const Uncertainty* u);
 /// `files`: names of the others in this report.
 std::string manifest_json(const Analysis& analysis, const std::vector<std::string>& files,
-                          const Uncertainty* u);
+                          const ReportExtras& more);
 std::string columns_json();
 
 /// Energy of something over time, from equal bins: cumulative, interpolated inside a bin.

@@ -334,6 +334,7 @@ void Fleet::on_finished(std::uint32_t request, SimTime now, double energy_j) {
   RequestRecord& record = result_.requests[request];
   record.last_token = SimTime::after(now, units_[acting_].front_end(r));
   record.output_tokens = r.output_tokens;
+  record.time[TimeShares::kHost] += units_[acting_].front_end(r).value();
   record.status = RequestStatus::kFinished;
   record.energy_j += energy_j;
   ++result_.finished;

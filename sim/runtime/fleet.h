@@ -154,6 +154,9 @@ class Fleet final : private ReplicaListener,
   void on_first_token(std::uint32_t request, SimTime now) override;
   void on_finished(std::uint32_t request, SimTime now, double energy_j) override;
   void on_preempted(std::uint32_t request) override;
+  void on_time(std::uint32_t request, const TimeShares& time) override {
+    result_.requests[request].time.add(time);
+  }
 
   // RouterView
   std::size_t replicas() const override { return units_.size(); }

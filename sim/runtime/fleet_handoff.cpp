@@ -142,6 +142,7 @@ void Fleet::send(HandoffState& h, std::int64_t upto, double pace_s, bool last) {
     flow.bytes = bytes;
     flow.hash = h.request;
     flow.tag = index;
+    flow.kind = TrafficKind::kKvTransfer;
     if (pace_s > 0.0) {
       flow.delay_s = pace_s / pool.model.total_layers();
       flow.bound = bytes / pace_s;

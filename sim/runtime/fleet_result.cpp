@@ -42,6 +42,16 @@ void Fleet::finish_run() {
     record.idle_energy_j = watts_or_zero(power.context_idle) * power.devices *
                            (result_.end.seconds().value() - record.busy_s);
     record.attributed_j += unit.replica->attributed_j();
+    if (player_ && unit.shared) {
+      const StepPlayer::Waits& waits = player_->waits(static_cast<std::uint32_t>(r));
+      record.shared = true;
+      record.waited_device_s = waits.device_s;
+      record.waited_link_s = waits.link_s;
+    }
+  }
+  if (transport_) {
+    result_.transfers = true;
+    result_.links = transport_->links();
   }
   if (tiers_) result_.tiers = tiers_->records();
   result_.fingerprint = engine_.fingerprint().value();

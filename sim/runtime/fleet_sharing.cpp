@@ -79,10 +79,22 @@ void Fleet::share_devices(const std::vector<ReplicaSite>& sites,
     const bool sliced = std::any_of(units.begin(), units.end(), [&](std::uint32_t u) {
       return sites[u].pool->sharing.mode == SharingSpec::Mode::kTimeSlice;
     });
+    const DeviceSpec& shared = scenario_.nodes[sites[units.front()].pool->node_group].device;
+    const std::string& name = transport_->name(vertex);
+    using Of = LinkRecord::Kind;
     StepFootprint::Device device;
     device.sliced = sliced;
-    device.compute = transport_->add_resource(1.0);
-    device.memory = sliced ? device.compute : transport_->add_resource(1.0);
+    device.compute = transport_->add_resource(
+        1.0, {sliced ? Of::kDeviceTime : Of::kArithmetic, name, 1.0, Provenance::kAssumed});
+    device.memory = device.compute;
+    if (!sliced) {
+      SharedResource memory{Of::kMemory, name, 1.0, Provenance::kAssumed};
+      if (shared.memory_bandwidth.known()) {
+        memory.bytes_per_unit = (*shared.memory_bandwidth).value();
+        memory.provenance = shared.memory_bandwidth.provenance;
+      }
+      device.memory = transport_->add_resource(1.0, std::move(memory));
+    }
     for (const std::uint32_t u : units) {
       if (sites[u].pool->sharing.mode == SharingSpec::Mode::kMig) continue;
       footprints[u].shared_devices = true;
@@ -117,7 +129,9 @@ void Fleet::share_hosts(const std::vector<ReplicaSite>& sites,
       const auto key = std::make_tuple(group.host_of, place.node, place.device);
       Socket& socket = sockets[key];
       if (socket.cores == 0) {
-        socket.cores = transport_->add_resource(1.0);
+        socket.cores = transport_->add_resource(
+            1.0, {LinkRecord::Kind::kArithmetic, transport_->name(transport_->vertex(place)), 1.0,
+                  Provenance::kAssumed});
         socket.one_core = 1.0 / std::max(1, group.device.cores);
         if (group.device.memory_bandwidth.known()) {
           socket.bandwidth = (*group.device.memory_bandwidth).value();

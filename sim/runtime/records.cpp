@@ -18,6 +18,20 @@ std::string_view to_string(RequestStatus status) {
   return "";
 }
 
+std::string_view to_string(LinkRecord::Kind kind) {
+  switch (kind) {
+    case LinkRecord::Kind::kWire:
+      return "wire";
+    case LinkRecord::Kind::kArithmetic:
+      return "arithmetic";
+    case LinkRecord::Kind::kMemory:
+      return "memory";
+    case LinkRecord::Kind::kDeviceTime:
+      return "device";
+  }
+  return "";
+}
+
 std::string_view to_string(Stability s) {
   switch (s) {
     case Stability::kStable:

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -7,9 +8,11 @@
 #include "sim/core/provenance.h"
 #include "sim/core/sim_time.h"
 #include "sim/cost/step_model.h"
+#include "sim/network/network.h"
 #include "sim/runtime/histogram.h"
 #include "sim/runtime/tier_record.h"
 #include "sim/serving/routing.h"
+#include "sim/serving/time_shares.h"
 
 namespace medley {
 
@@ -38,6 +41,7 @@ struct RequestRecord {
   std::int32_t tier_cached_tokens = 0;  ///< of cached_tokens: recalled from a KV tier
   std::int32_t migrations = 0;          ///< times it moved to another replica while decoding
   double recall_s = 0.0;                ///< waited for recalls, those after preemptions included
+  TimeShares time;  ///< in batches, on all replicas it has left; its front end counts as host
 };
 
 /// The way of a request from its prefill to its decode replica; index i belongs to request i.
@@ -66,7 +70,10 @@ struct ReplicaRecord {
   double flops = 0.0;
   double bytes = 0.0;
   double link_bytes = 0.0;
-  double limited_s = 0.0;  ///< time with the clock below 1
+  double limited_s = 0.0;        ///< time with the clock below 1
+  bool shared = false;           ///< its steps share devices or links with others
+  double waited_device_s = 0.0;  ///< kernels took longer than alone: others on the device
+  double waited_link_s = 0.0;    ///< messages took longer than alone: others on the links
   std::int64_t steps = 0;
   std::int64_t prompt_tokens = 0;  ///< computed (cache hits and recomputation apart)
   std::int64_t recomputed_tokens = 0;
@@ -85,6 +92,26 @@ struct ReplicaRecord {
   /// limited_s in the same bins (shorter or empty: 0 after its end).
   std::vector<double> limited_bin_s;
 };
+
+/// A wire of the cluster, or a device that several replicas share, over the run.
+struct LinkRecord {
+  enum class Kind : std::uint8_t { kWire, kArithmetic, kMemory, kDeviceTime };
+  Kind kind = Kind::kWire;
+  std::string name;
+  std::string link;  ///< catalogue name it is made of; may be empty
+  Provenance provenance = Provenance::kAssumed;
+  double capacity = 0.0;  ///< [B/s]; devices other than memories: 1
+  double bytes = 0.0;     ///< carried; devices other than memories: seconds at full rate
+  double busy_s = 0.0;
+  double saturated_s = 0.0;
+  std::array<TrafficWaits, kTrafficKinds> waits;  ///< put down to it
+  double waited_s() const {
+    double sum = 0.0;
+    for (const TrafficWaits& w : waits) sum += w.seconds;
+    return sum;
+  }
+};
+std::string_view to_string(LinkRecord::Kind kind);  ///< "wire", "arithmetic", "memory", "device"
 
 /// State of one pool at a sampling instant.
 struct PoolSample {
@@ -132,6 +159,8 @@ struct RunResult {
   std::vector<ReplicaRecord> replicas;  ///< pool by pool
   std::vector<PoolRecord> pools;
   std::vector<TierRecord> tiers;  ///< pool by pool, level by level
+  std::vector<LinkRecord> links;  ///< what carried something; empty where no transfer is simulated
+  bool transfers = false;         ///< something moves between replicas, or they share something
   std::vector<PoolSample> samples;
   std::vector<TraceSpan> spans;
   SimTime end;                 ///< when the last event fired (or the horizon)

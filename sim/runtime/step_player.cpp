@@ -4,6 +4,10 @@
 
 namespace medley {
 
+namespace {
+constexpr double kWorthNoting = 1e-9;  // below: rounding
+}
+
 StepPlayer::StepPlayer(Transport& transport, Fidelity fidelity, Listener& listener)
     : transport_(transport), fidelity_(fidelity), listener_(listener) {}
 
@@ -46,6 +50,11 @@ void StepPlayer::on_activity(std::uint64_t tag) {
   const double more = (transport_.now() - play.phase_start) - play.phase_alone_s;
   if (more > 0.0 && play.phase == Phase::kKernels) u.waits.device_s += more;
   if (more > 0.0 && play.phase == Phase::kMessages) u.waits.link_s += more;
+  if (more > kWorthNoting * play.phase_alone_s && !play.demands.empty()) {
+    transport_.blame(
+        play.demands, play.marks,
+        play.phase == Phase::kMessages ? TrafficKind::kCollective : TrafficKind::kKernels, more);
+  }
   next_phase(unit, lane);
 }
 
@@ -124,6 +133,8 @@ void StepPlayer::start_phase(std::uint32_t unit, int lane, double seconds, doubl
   activity.level = level;
   activity.bound = 1.0 / seconds;
   activity.tag = tag_of(unit, lane);
+  play.demands = demands_;
+  transport_.mark(demands_, play.marks);
   play.activity = transport_.start_activity(activity);
 }
 

@@ -90,6 +90,8 @@ class StepPlayer {
     FineTime start, phase_start;
     double phase_alone_s = 0.0;
     FluidHandle activity;
+    std::vector<FluidDemand> demands;  ///< of the phase under way,
+    std::vector<double> marks;         ///< and how long each had been saturated when it began
   };
   struct UnitState {
     StepFootprint footprint;

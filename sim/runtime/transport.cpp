@@ -42,6 +42,7 @@ struct Transport::Impl {
   Network network;
   NetworkDriver driver;
   Listener& listener;
+  std::vector<SharedResource> added;
   bool changed = false;
 };
 
@@ -67,6 +68,10 @@ std::uint32_t Transport::memory_of(const DevicePlace& place) const {
                                socket_of(place));
 }
 
+const std::string& Transport::name(std::uint32_t vertex) const {
+  return impl_->cluster.topology.vertices[vertex].name;
+}
+
 void Transport::wires_between(std::uint32_t from, std::uint32_t to, std::uint64_t hash,
                               std::vector<std::uint32_t>& out) const {
   out.clear();
@@ -86,7 +91,8 @@ double Transport::wire_capacity(std::uint32_t wire) const {
   return impl_->network.wire_capacity(wire);
 }
 
-std::uint32_t Transport::add_resource(double capacity) {
+std::uint32_t Transport::add_resource(double capacity, SharedResource about) {
+  impl_->added.push_back(std::move(about));
   return impl_->network.add_resource(capacity);
 }
 
@@ -136,6 +142,7 @@ TransferHandle Transport::start(const TransportFlow& flow) {
   spec.bytes = flow.bytes;
   spec.bound = flow.bound;
   spec.tag = flow.tag;
+  spec.kind = flow.kind;
   spec.extra_latency_s = flow.delay_s;
   return impl_->network.start(flow.from, flow.to, flow.hash, spec);
 }
@@ -167,14 +174,41 @@ void Transport::settle() {
   impl_->driver.arm();
 }
 
-std::vector<WireRecord> Transport::wires() const {
-  std::vector<WireRecord> records;
-  const Topology& topology = impl_->cluster.topology;
-  for (std::uint32_t w = 0; w < topology.wires.size(); ++w) {
-    const TopologyWire& wire = topology.wires[w];
-    const WireAccount a = impl_->network.account(w);
-    records.push_back({wire.name, wire.link, wire.provenance, wire.bandwidth.value(), a.bytes,
-                       a.busy_s, a.saturated_s, a.waited_s});
+void Transport::mark(const std::vector<FluidDemand>& demands, std::vector<double>& marks) const {
+  impl_->network.mark(demands, marks);
+}
+
+void Transport::blame(const std::vector<FluidDemand>& demands, const std::vector<double>& marks,
+                      TrafficKind kind, double seconds) {
+  impl_->network.blame(demands, marks, kind, seconds);
+}
+
+std::vector<LinkRecord> Transport::links() const {
+  std::vector<LinkRecord> records;
+  const std::vector<TopologyWire>& wires = impl_->cluster.topology.wires;
+  const auto all = static_cast<std::uint32_t>(wires.size() + impl_->added.size());
+  for (std::uint32_t i = 0; i < all; ++i) {
+    const WireAccount a = impl_->network.account(i);
+    if (!(a.bytes > 0.0)) continue;
+    LinkRecord r;
+    double scale = 1.0;
+    if (i < wires.size()) {
+      r.name = wires[i].name;
+      r.link = wires[i].link;
+      r.provenance = wires[i].provenance;
+    } else {
+      const SharedResource& about = impl_->added[i - wires.size()];
+      r.kind = about.kind;
+      r.name = about.name;
+      r.provenance = about.provenance;
+      scale = about.bytes_per_unit;
+    }
+    r.capacity = scale * impl_->network.wire_capacity(i);
+    r.bytes = scale * a.bytes;
+    r.busy_s = a.busy_s;
+    r.saturated_s = a.saturated_s;
+    r.waits = a.waits;
+    records.push_back(std::move(r));
   }
   return records;
 }

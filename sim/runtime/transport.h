@@ -7,6 +7,7 @@
 
 #include "sim/engine/engine.h"
 #include "sim/network/network.h"
+#include "sim/runtime/records.h"
 #include "sim/scenario/scenario.h"
 
 namespace medley {
@@ -22,6 +23,7 @@ struct TransportFlow {
   double bound = std::numeric_limits<double>::infinity();  ///< [B/s]
   std::uint64_t hash = 0;                                  ///< picks among equal routes
   std::uint64_t tag = 0;                                   ///< comes back when it has arrived
+  TrafficKind kind = TrafficKind::kOther;
 };
 
 /// Where a replica's devices stand in the cluster.
@@ -31,16 +33,12 @@ struct DevicePlace {
   std::uint32_t device = 0;  ///< within the node
 };
 
-/// What a wire of the cluster carried.
-struct WireRecord {
+/// What the owner adds beside the wires.
+struct SharedResource {
+  LinkRecord::Kind kind = LinkRecord::Kind::kDeviceTime;
   std::string name;
-  std::string link;
+  double bytes_per_unit = 1.0;  ///< for reports: of memories, their bandwidth
   Provenance provenance = Provenance::kAssumed;
-  double capacity = 0.0;  ///< [B/s]
-  double bytes = 0.0;
-  double busy_s = 0.0;
-  double saturated_s = 0.0;
-  double waited_s = 0.0;  ///< of the flows that waited for it longest
 };
 
 /// The cluster's network in a run: flows over the topology's wires, in step with the engine. One
@@ -63,13 +61,14 @@ class Transport {
   /// The socket a device hangs on (a host CPU is its own), and that socket's DRAM.
   std::uint32_t socket_of(const DevicePlace& place) const;
   std::uint32_t memory_of(const DevicePlace& place) const;
+  const std::string& name(std::uint32_t vertex) const;
   /// Wires between two vertices for flows of this hash, one per crossing.
   void wires_between(std::uint32_t from, std::uint32_t to, std::uint64_t hash,
                      std::vector<std::uint32_t>& out) const;
   std::size_t wire_count() const;
   double wire_capacity(std::uint32_t wire) const;  ///< [B/s]
   /// A resource beside the wires: a device's arithmetic, its memory.
-  std::uint32_t add_resource(double capacity);
+  std::uint32_t add_resource(double capacity, SharedResource about = {});
   FluidHandle start_activity(const FluidActivity& activity);
   void cancel_activity(FluidHandle activity);
   FineTime now() const;  ///< the network's: never behind the engine's in a handler
@@ -85,7 +84,12 @@ class Transport {
   void on_event();
   /// After all changes of an instant.
   void settle();
-  std::vector<WireRecord> wires() const;
+  /// Who made an activity wait (Network::mark, blame).
+  void mark(const std::vector<FluidDemand>& demands, std::vector<double>& marks) const;
+  void blame(const std::vector<FluidDemand>& demands, const std::vector<double>& marks,
+             TrafficKind kind, double seconds);
+  /// Wires and added resources that carried something.
+  std::vector<LinkRecord> links() const;
 
  private:
   struct Impl;

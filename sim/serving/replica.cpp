@@ -96,6 +96,10 @@ bool Replica::begin(int lane_index, SimTime now) {
   if (lanes_.size() > 1 && stage_free_ > now) return false;
   if (lanes_.size() > 1 || config_.shared || lane.end != now || lane.last_end != now)
     lane.clock = LocalClock(now);
+  if (lane.timed < now) {
+    lane.time[TimeShares::kStall] += (now - lane.timed).value();
+    lane.timed = now;
+  }
   if (!plan(lane, lane_index, now)) return false;
   lane.start = now;
   lane.busy = true;
@@ -109,6 +113,7 @@ void Replica::complete(int lane_index, SimTime now) {
   MEDLEY_CHECK(lane.busy && lane.end == now,
                "a replica's step ends at another time than announced");
   lane.busy = false;
+  lane.timed = now;
   if (lane.run_steps > 0) {
     finish_decodes(lane);
     finish_due(lane, now);
@@ -227,6 +232,7 @@ bool Replica::admit_head(Lane& lane, int lane_index, SimTime now, std::int64_t& 
   pool_.extend(ids_of(r), prompt_ids(r), r.input_tokens, cached + chunk, s.lease);
   lane.prefilling.push_back(slot);
   running_.push_back(slot);
+  board(s, now);
   set_chunk(lane, s, chunk);
   budget -= chunk;
   if (resumed) {
@@ -251,6 +257,20 @@ void Replica::set_chunk(Lane& lane, Sequence& s, std::int64_t tokens) {
 }
 
 // ---- preemption --------------------------------------------------------------------------------
+
+void Replica::board(Sequence& s, SimTime now) {
+  if (s.left > SimTime()) s.time[TimeShares::kStall] += (now - s.left).value();
+  s.left = SimTime();
+  MEDLEY_CHECK(!s.aboard, "a sequence comes aboard twice");
+  s.aboard = true;
+  s.time.add(lanes_[static_cast<std::size_t>(s.lane)].time, -1.0);
+}
+
+void Replica::alight(Sequence& s) {
+  MEDLEY_CHECK(s.aboard, "a sequence leaves a batch it never joined");
+  s.aboard = false;
+  s.time.add(lanes_[static_cast<std::size_t>(s.lane)].time);
+}
 
 std::uint32_t Replica::victim(int lane_index) const {
   std::uint32_t chosen = kNone;
@@ -285,6 +305,8 @@ void Replica::preempt(std::uint32_t slot) {
   s.again = true;
   s.computed = 0;
   s.imported = false;
+  s.left = lane.timed;
+  alight(s);
   remove_running(slot);
   ++counters_.preemptions;
   preempted_now_ = true;

@@ -10,6 +10,7 @@
 #include "sim/serving/kv_backing.h"
 #include "sim/serving/kv_pool.h"
 #include "sim/serving/policy_spec.h"
+#include "sim/serving/time_shares.h"
 #include "workloads/request.h"
 
 namespace medley {
@@ -23,6 +24,8 @@ class ReplicaListener {
   /// `energy_j`: attributed to the request on this replica.
   virtual void on_finished(std::uint32_t request, SimTime now, double energy_j) = 0;
   virtual void on_preempted(std::uint32_t request) = 0;
+  /// The request leaves this replica (finished or handed over): where its time here went.
+  virtual void on_time(std::uint32_t request, const TimeShares& time) { (void)request, (void)time; }
   /// Handoff only: a step that computes `tokens` more of a prompt (after `prior`) has begun; it
   /// ends at `end` unless something slows it down.
   virtual void on_chunk(std::uint32_t request, std::int64_t prior, std::int64_t tokens,
@@ -204,6 +207,9 @@ class Replica {
     std::int64_t window_at = 0;  ///< D at which its context fills the sliding window
     double share_mark = 0.0, context_mark = 0.0, moment_mark = 0.0;  ///< lane's sums at joining
     double energy_j = 0.0;                                           ///< attributed before joining
+    TimeShares time;      ///< before it last came aboard, less the lane's sums then
+    SimTime left;         ///< preempted: when
+    bool aboard = false;  ///< `time` has the lane's sums taken off
     SimTime last_token;
     KvLease lease;
     std::int16_t lane = 0;
@@ -233,6 +239,9 @@ class Replica {
     bool max_stale = false;
     std::vector<std::int32_t> residues;  ///< count of base mod block over decoding sequences
     double share_j = 0.0, context_j = 0.0, moment_j = 0.0;  ///< running sums for attribution
+    TimeShares time;                                        ///< likewise
+    SimTime timed;                                          ///< until when `time` counts
+    double pipeline_s = 0.0;  ///< of the step under way: waits for its turn
     LocalClock clock;
     bool busy = false;
     SimTime start, end;
@@ -281,6 +290,11 @@ class Replica {
   }
   std::uint32_t prompt_ids(const Request& r) const;
   void push_waiting(Waiting w);
+  /// A sequence comes aboard a lane, or leaves it: marks on the lane's sums of time.
+  void board(Sequence& s, SimTime now);
+  void alight(Sequence& s);
+  void count_time(Lane& lane, double seconds, double busy, double memory, double link,
+                  double launch, double wall);
   bool fits_now(const Waiting& w, std::int64_t reserved, KvPool::Hit& hit) const;
   bool could_admit_head() const;
   bool plan(Lane& lane, int lane_index, SimTime now);

@@ -17,15 +17,21 @@ void Replica::finish_decodes(Lane& lane) {
   a.trust = lane.batch.trust();
   a.extrapolated = lane.batch.extrapolated();
   a.link_bytes = lane.batch.link_bytes();
-  double dynamic_j = 0.0;
+  double dynamic_j = 0.0, busy = 0.0, memory = 0.0;
   if (config_.fast_forward) {
     a.first = lane.line.first;
     a.slope = lane.line.slope;
     dynamic_j = n * a.first.dynamic_j + pairs * a.slope.dynamic_j;
+    busy = n * a.first.busy_s + pairs * a.slope.busy_s;
+    memory = n * a.first.memory_s + pairs * a.slope.memory_s;
   } else {
     a.points = lane.points.data();
     a.first = lane.points.front();
-    for (std::int64_t i = 0; i < steps; ++i) dynamic_j += a.points[i].dynamic_j;
+    for (std::int64_t i = 0; i < steps; ++i) {
+      dynamic_j += a.points[i].dynamic_j;
+      busy += a.points[i].busy_s;
+      memory += a.points[i].memory_s;
+    }
   }
   // Pipeline lanes wait for each other: the floor is paid for the wall time of the step.
   double wall = seconds;
@@ -34,6 +40,7 @@ void Replica::finish_decodes(Lane& lane) {
     a.first.step_s = wall;
     a.points = nullptr;
   }
+  count_time(lane, seconds, busy, memory, n * lane.batch.link_s(), n * lane.batch.launch_s(), wall);
 
   // Attribution: decode attention by context at its growth per token, the rest per sequence.
   const double decodes = lane.decoding;
@@ -60,8 +67,11 @@ void Replica::finish_decodes(Lane& lane) {
 void Replica::finish_mixed(Lane& lane, SimTime now) {
   const StepCost& cost = lane.cost;
   Advance a;
-  a.first = {cost.step_s, cost.device_s, cost.dynamic_j, cost.kv_j, cost.flops, cost.bytes};
+  a.first = {cost.step_s, cost.device_s, cost.dynamic_j, cost.kv_j,
+             cost.flops,  cost.bytes,    cost.memory_s};
   if (lanes_.size() > 1 || config_.shared) a.first.step_s = (lane.end - lane.start).value();
+  count_time(lane, cost.step_s, cost.device_s, cost.memory_s, cost.link_s, cost.launch_s,
+             a.first.step_s);
   a.link_bytes = cost.link_bytes;
   a.trust = cost.trust;
   a.extrapolated = cost.extrapolated;
@@ -110,6 +120,17 @@ void Replica::finish_mixed(Lane& lane, SimTime now) {
   lane.prefilling.resize(kept);
 }
 
+/// Times of one advance as if alone, and how long it really took.
+void Replica::count_time(Lane& lane, double seconds, double busy, double memory, double link,
+                         double launch, double wall) {
+  lane.time[TimeShares::kCompute] += busy - memory - link - launch;
+  lane.time[TimeShares::kMemory] += memory;
+  lane.time[TimeShares::kLink] += link;
+  lane.time[TimeShares::kHost] += seconds - busy + launch;
+  lane.time[TimeShares::kContention] += wall - seconds - lane.pipeline_s;
+  lane.time[TimeShares::kStall] += lane.pipeline_s;
+}
+
 void Replica::emit(Lane& lane, const Advance& advance) {
   Advance a = advance;
   a.start = lane.start;
@@ -130,6 +151,8 @@ void Replica::end_prefill(Lane& lane, std::uint32_t slot, SimTime now) {
       (config_.handoff == Handoff::kPrefillToken && r.output_tokens > 1)) {
     remove_running(slot);
     exports_.push_back(slot);
+    alight(s);
+    listener_.on_time(s.request, s.time);
   }
   if (config_.handoff == Handoff::kDecodeToken) return listener_.on_prefilled(s.request, slot, now);
   ++counters_.output_tokens;
@@ -238,6 +261,8 @@ void Replica::finish(std::uint32_t slot, SimTime now) {
   remove_running(slot);
   spare_.push_back(slot);
   attributed_j_ += s.energy_j;
+  alight(s);
+  listener_.on_time(s.request, s.time);
   listener_.on_finished(s.request, now, s.energy_j);
 }
 
@@ -252,7 +277,9 @@ void Replica::rebase(Lane& lane) {
   std::fill(lane.residues.begin(), lane.residues.end(), 0);
   for (const std::uint32_t slot : running_) {
     Sequence& s = sequences_[slot];
-    if (!s.decoding || s.lane != lane_index) continue;
+    if (s.lane != lane_index) continue;
+    s.time.add(lane.time);  // the sums start afresh below
+    if (!s.decoding) continue;
     s.energy_j += decode_energy(lane, s);
     s.produced += static_cast<std::int32_t>(shift - s.joined);
     s.joined = 0;
@@ -270,6 +297,7 @@ void Replica::rebase(Lane& lane) {
   lane.window_base += lane.window_below * shift;
   lane.max_base += shift;
   lane.share_j = lane.context_j = lane.moment_j = 0.0;
+  lane.time = {};
   lane.decode_steps = 0;
 }
 

@@ -77,6 +77,7 @@ void Replica::admit_imports(Lane& lane, int lane_index, SimTime now, std::int64_
     s.chunk = 1;
     lane.prefilling.push_back(slot);
     running_.push_back(slot);
+    board(s, now);
     lane.joining += 1;
     lane.joining_context += s.prompt;
     lane.joining_window +=

@@ -185,7 +185,9 @@ void Replica::start_mixed(Lane& lane) {
 /// The step takes its place behind the one before: see the class comment.
 void Replica::enter_pipeline(Lane& lane, double slowest_stage_s) {
   const Seconds stage(slowest_stage_s);
+  const SimTime alone = lane.end;
   lane.end = std::max(lane.end, SimTime::after(pipeline_end_, stage));
+  lane.pipeline_s = (lane.end - alone).value();
   stage_free_ = SimTime::after(lane.start, stage);
   pipeline_end_ = lane.end;
 }

@@ -117,6 +117,7 @@ void Replica::admit_fetched(Lane& lane, int lane_index, SimTime now, std::int64_
     pool_.extend(ids_of(r), prompt_ids(r), r.input_tokens, cached + chunk, s.lease);
     lane.prefilling.push_back(slot);
     running_.push_back(slot);
+    board(s, now);
     set_chunk(lane, s, chunk);
     budget -= chunk;
     if (s.again) {

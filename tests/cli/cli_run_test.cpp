@@ -19,8 +19,9 @@ TEST_CASE("run writes a report and shows a table") {
   }
   CHECK_FALSE(has(o.out, "\x1b"));  // no colour in a pipe
   CHECK_FALSE(has(o.err, "\r"));    // no progress line in a pipe
-  for (const char* file : {"manifest.json", "summary.json", "summary.csv", "requests.csv",
-                           "devices.csv", "energy.csv", "timeseries.csv", "columns.json"}) {
+  for (const char* file :
+       {"manifest.json", "summary.json", "summary.csv", "requests.csv", "devices.csv", "links.csv",
+        "energy.csv", "timeseries.csv", "columns.json"}) {
     CHECK_MESSAGE(shell.exists(std::string("r/") + file), file);
   }
   CHECK_FALSE(shell.exists("r/trace.json"));
@@ -173,4 +174,31 @@ TEST_CASE("unknown power: blank cells, and the line that supplies them on stderr
   REQUIRE(assumed.code == 0);
   CHECK(has(assumed.err, "assumed from class priors"));
   CHECK(Json::parse(shell.read("b/summary.json"))["pools"]["small"]["energy_devices"].is_number());
+}
+
+TEST_CASE("--bottlenecks tells what more of each resource gains, on any number of threads") {
+  const Shell shell;
+  const Outcome o = shell.medley("run s.json --out r --bottlenecks --threads 2");
+  REQUIRE(o.code == 0);
+  CHECK(has(o.out, "what limits this fleet"));
+  CHECK(has(o.out, "memory bandwidth"));
+  CHECK(shell.exists("r/bottlenecks.csv"));
+  CHECK(Json::parse(shell.read("r/manifest.json")).contains("bottlenecks"));
+  REQUIRE(shell.medley("run s.json --out q -q --bottlenecks --threads 1").code == 0);
+  CHECK(shell.read("q/bottlenecks.csv") == shell.read("r/bottlenecks.csv"));
+  CHECK(shell.read("q/summary.csv") == shell.read("r/summary.csv"));
+}
+
+TEST_CASE("--fidelity runs folded, layered or both, and the manifest says which") {
+  const Shell shell;
+  REQUIRE(shell.medley("run s.json --out r -q --fidelity layered").code == 0);
+  CHECK(Json::parse(shell.read("r/manifest.json"))["contention"]["fidelity"] == "layered");
+  const Outcome both = shell.medley("run s.json --out b --fidelity both");
+  REQUIRE(both.code == 0);
+  CHECK(has(both.out, "no step shares a device or link"));
+  CHECK(has(both.out, "links: no shared link"));
+  const Json contention = Json::parse(shell.read("b/manifest.json"))["contention"];
+  CHECK(contention["fidelity"] == "folded");
+  CHECK(contention["layered_over_folded_pct"]["ttft_p50"] == 0.0);
+  CHECK(shell.medley("run s.json --out x --fidelity fine").code == 2);
 }

@@ -120,7 +120,7 @@ void check_invariants(const Scenario& s, const RunResult& r) {
 }  // namespace
 
 TEST_CASE("fast-forward equals step by step to 1e-9, with every invariant") {
-  int preempted = 0, cached = 0, limited = 0, extrapolated = 0;
+  int preempted = 0, cached = 0, limited = 0, extrapolated = 0, stalled = 0;
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     CAPTURE(seed);
     Scenario s = random_scenario(seed);
@@ -144,6 +144,17 @@ TEST_CASE("fast-forward equals step by step to 1e-9, with every invariant") {
       CHECK(a.preemptions == b.preemptions);
       CHECK(a.cached_tokens == b.cached_tokens);
       CHECK(close(a.energy_j, b.energy_j, 1e-9));
+      const double e2e = (a.last_token - a.arrival).value();
+      double parts = (a.scheduled - a.arrival).value();
+      for (int p = 0; p < TimeShares::kParts; ++p) {
+        CHECK(std::abs(a.time.seconds[p] - b.time.seconds[p]) <=
+              4e-9 + 1e-9 * a.last_token.seconds().value());
+        CHECK(a.time.seconds[p] > -1e-9);
+        parts += a.time.seconds[p];
+      }
+      // Admission and end are rounded to ticks, and where a replica fell idle in between.
+      CHECK(std::abs(parts - e2e) <= 2e-9 + 1e-9 * a.preemptions);
+      stalled += a.time[TimeShares::kStall] > 1e-6 ? 1 : 0;
       preempted += a.preemptions;
       cached += a.cached_tokens > 0 ? 1 : 0;
     }
@@ -163,6 +174,7 @@ TEST_CASE("fast-forward equals step by step to 1e-9, with every invariant") {
   }
   // The scenarios exercise what they are meant to.
   CHECK(preempted > 50);
+  CHECK(stalled > 0);
   CHECK(cached > 100);
   CHECK(limited > 10);
   CHECK(extrapolated > 0);

@@ -49,13 +49,21 @@ TEST_CASE("handed-over requests, their tokens, KV and energy are conserved") {
     const RunResult slow = run(test_catalog(), s);
     CHECK(r.arrived == r.finished + r.rejected + r.unfinished);
     CHECK(r.unfinished == 0);
-    double energy = 0.0, active = 0.0;
+    double energy = 0.0, active = 0.0, kv = 0.0, carried = 0.0;
+    bool again = false;
     std::int64_t wanted = 0, produced = 0;
     for (std::size_t i = 0; i < r.requests.size(); ++i) {
       const RequestRecord& q = r.requests[i];
       if (q.status != RequestStatus::kFinished) continue;
       const HandoffRecord& h = r.handoffs[i];
       energy += q.energy_j;
+      kv += h.bytes;
+      again = again || q.preemptions > 0;
+      // e2e = queue + parts + KV transfer + queue at the decode replica.
+      double parts = (q.scheduled - q.arrival).value();
+      if (handed_over(h)) parts += (h.joined - h.prefilled).value();
+      for (const double part : q.time.seconds) parts += part;
+      CHECK(std::abs(parts - (q.last_token - q.arrival).value()) <= 3e-9 + 1e-9 * q.preemptions);
       wanted += q.output_tokens;
       preempted += q.preemptions;
       CHECK(q.first_token <= q.last_token);
@@ -77,6 +85,9 @@ TEST_CASE("handed-over requests, their tokens, KV and energy are conserved") {
       CHECK(replica.peak_blocks <= replica.blocks);
       CHECK(close(replica.attributed_j, replica.active_energy_j, 1e-9));
     }
+    // Every byte of KV leaves by one port and enters by another.
+    for (const LinkRecord& link : r.links) carried += link.bytes;
+    CHECK((again ? carried <= 2.0 * kv * (1 + 1e-12) : close(carried, 2.0 * kv)));
     CHECK(produced == wanted);
     CHECK(close(energy, active, 1e-9));
   }

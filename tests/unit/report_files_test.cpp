@@ -49,12 +49,14 @@ TEST_CASE("requests.csv has the promised columns and exact times") {
       "request_id,session_id,turn,tenant,slo_class,model,pool,replica,arrival_s,queue_s,prefill_s,"
       "kv_transfer_s,ttft_s,tpot_s,e2e_s,input_tokens,cached_tokens,output_tokens,preemptions,"
       "finish_reason,slo_met,energy_j,cost_usd,prefill_pool,prefill_replica,"
-      "kv_transfer_bytes,decode_queue_s,tier_cached_tokens,recall_s,migrations");
+      "kv_transfer_bytes,decode_queue_s,tier_cached_tokens,recall_s,migrations,"
+      "compute_s,memory_s,link_s,host_s,contention_s,stall_s");
   CHECK(lines[1] ==
         "0,,0,default,default,small,p,0,0,0.5,0.5,0,1,0.5,3,100,0,5,0,finished,true,400,"
-        "0.026666666666666665,,,,,0,0,0");
+        "0.026666666666666665,,,,,0,0,0,0,0,0,0,0,0");
   CHECK(lines[3] ==
-        "2,,0,default,default,small,,,5,,,,,,,300,0,0,0,rejected_never_fits,false,0,0,,,,,0,0,0");
+        "2,,0,default,default,small,,,5,,,,,,,300,0,0,0,rejected_never_fits,false,0,0,,,,,0,0,0"
+        ",,,,,,");
 }
 
 TEST_CASE("rows of requests.csv can be sampled or left out, summaries never change") {
@@ -77,9 +79,9 @@ TEST_CASE("rows of requests.csv can be sampled or left out, summaries never chan
 TEST_CASE("devices.csv tells energy by state for every device, spare ones too") {
   const auto lines = Report(hand_run()).lines("devices.csv");
   REQUIRE(lines.size() == 5);
-  CHECK(lines[1] == "n,0,0,round,p,0,4,0.4,600,300,0,900,90,0.25,0.5,0,0.01,assumed,ok,0.5,60");
-  CHECK(lines[3] == "n,1,0,round,p,2,0,0,0,500,0,500,50,,,0,0.02,assumed,ok,0,0");
-  CHECK(lines[4] == "n,1,1,round,,,0,0,0,0,100,100,10,,,0,0,assumed,ok,0,0");
+  CHECK(lines[1] == "n,0,0,round,p,0,4,0.4,600,300,0,900,90,0.25,0.5,0,0.01,assumed,ok,0.5,60,0,0");
+  CHECK(lines[3] == "n,1,0,round,p,2,0,0,0,500,0,500,50,,,0,0.02,assumed,ok,0,0,0,0");
+  CHECK(lines[4] == "n,1,1,round,,,0,0,0,0,100,100,10,,,0,0,assumed,ok,0,0,0,0");
 }
 
 // Pool: 250 W in the first 4 s, 150 W after. Site in [0, 1): nodes ((100 + 200) + (100 + 60)) / .8
@@ -156,7 +158,7 @@ TEST_CASE("unknown values are null in summary.json and blank in the CSVs") {
   CHECK(json["missing"]["energy_site"] == "power.active_floor");
   CHECK(report.lines("requests.csv")[1].find("finished,true,,") != std::string::npos);
   CHECK(row_of(report.lines("energy.csv"), "0,1,pool,p") == "0,1,pool,p,,,,,3000,0");
-  CHECK(report.lines("devices.csv")[1].ends_with("missing:power.active_floor,0.5,"));
+  CHECK(report.lines("devices.csv")[1].ends_with("missing:power.active_floor,0.5,,0,0"));
   const auto manifest = nlohmann::ordered_json::parse(report.text("manifest.json"));
   CHECK(manifest["missing"][0]["supply"] ==
         "--set 'cluster.nodes.n.overrides.power.active_floor=... W'");
