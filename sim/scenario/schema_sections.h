@@ -13,6 +13,7 @@ SchemaSection nodes_section();
 SchemaSection fabric_section();
 SchemaSection pools_section();
 SchemaSection engine_section();
+SchemaSection failures_section();
 std::vector<SchemaSection> workload_sections();
 std::vector<SchemaSection> settings_sections();
 
