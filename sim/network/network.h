@@ -164,6 +164,9 @@ class Network {
   std::uint64_t tag(TransferHandle handle) const;
   /// What is left goes on over a new route (whose latency it pays again when it was flowing).
   void reroute(TransferHandle handle);
+  /// Every transfer whose route has a wire of capacity 0, in order of start, where there is another
+  /// way; the others stay and wait. Those still in their latency too.
+  void reroute_blocked();
 
   /// Of a wire or another resource.
   WireAccount account(std::uint32_t resource) const;
@@ -192,6 +195,7 @@ class Network {
     std::vector<double> marks;  // saturated time of each demand's resource when it began
   };
 
+  bool blocked(const Transfer& t) const;
   bool find_detour(std::uint32_t from, std::uint32_t to, std::uint64_t flow) const;
   std::uint32_t take_slot();
   void free_slot(std::uint32_t slot);

@@ -107,6 +107,29 @@ void Network::reroute(TransferHandle handle) {
   }
 }
 
+bool Network::blocked(const Transfer& t) const {
+  const auto end = t.demands.begin() + t.path_demands;
+  return std::any_of(t.demands.begin(), end,
+                     [&](const FluidDemand& d) { return fluid_.capacity(d.resource) == 0.0; });
+}
+
+void Network::reroute_blocked() {
+  std::vector<TransferHandle> found;
+  for (std::uint32_t slot = 0; slot < transfers_.size(); ++slot) {
+    const Transfer& t = transfers_[slot];
+    if ((t.phase == Phase::kBefore || t.phase == Phase::kFlowing) && blocked(t)) {
+      found.push_back({slot, t.generation});
+    }
+  }
+  std::sort(found.begin(), found.end(), [&](const TransferHandle& a, const TransferHandle& b) {
+    return transfers_[a.slot].sequence < transfers_[b.slot].sequence;
+  });
+  for (const TransferHandle& handle : found) {
+    const Transfer& t = transfers_[handle.slot];
+    if (find_detour(t.from, t.to, t.flow)) reroute(handle);
+  }
+}
+
 WireAccount Network::account(std::uint32_t resource) const {
   const FluidUse use = fluid_.account(resource);
   WireAccount account{use.units, use.busy_s, use.saturated_s, 0.0, {}};

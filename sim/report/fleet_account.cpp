@@ -334,8 +334,9 @@ bool equal(double a, double b, double scale) {
 }  // namespace
 
 void check_conservation(const Scenario& scenario, const RunResult& result) {
-  MEDLEY_CHECK(result.arrived == result.finished + result.rejected + result.unfinished,
-               "INV-1: arrived = finished + rejected + unfinished");
+  MEDLEY_CHECK(result.arrived == result.finished + result.rejected + result.lost + result.shed +
+                                     result.unfinished,
+               "INV-1: arrived = finished + rejected + lost + shed + unfinished");
   MEDLEY_CHECK(result.requests.size() == scenario.trace.requests.size(),
                "INV-1: one record per request of the trace");
   std::vector<double> by_pool(scenario.pools.size(), 0.0);
@@ -346,6 +347,11 @@ void check_conservation(const Scenario& scenario, const RunResult& result) {
     if (result.handoffs.empty() || result.handoffs[i].prefill_pool >= by_pool.size()) continue;
     by_pool[r.pool] -= result.handoffs[i].prefill_energy_j;
     by_pool[result.handoffs[i].prefill_pool] += result.handoffs[i].prefill_energy_j;
+  }
+  for (const EarlierWork& w : result.earlier) {
+    const RequestRecord& r = result.requests[w.request];
+    by_pool[w.pool] += w.energy_j;
+    if (r.pool < by_pool.size()) by_pool[r.pool] -= w.energy_j;
   }
   std::vector<double> attributed(scenario.pools.size(), 0.0);
   const double seconds = result.end.seconds().value();

@@ -33,6 +33,9 @@ void Fleet::on_event(const Event& event) {
     case kJoin:
       join(event.body.entity, static_cast<std::uint32_t>(event.body.payload), SimTime());
       break;
+    case kFailure:
+      on_failure_event();
+      break;
     case kNetwork:
       transport_->on_event();
       break;
@@ -78,6 +81,7 @@ void Fleet::mark(std::uint32_t replica) {
 }
 
 void Fleet::begin_marked() {
+  if (failures_ && failures_->due <= engine_.now()) apply_failures();
   if (marked_.empty()) return;
   if (marked_.size() > 1) std::sort(marked_.begin(), marked_.end());
   for (std::size_t i = 0; i < marked_.size(); ++i) {
@@ -145,9 +149,13 @@ Replica::Verdict Fleet::judge_at(std::uint32_t unit, const Request& r) const {
 }
 
 void Fleet::arrive(std::uint32_t request) {
-  const Request& r = trace_.requests[request];
   result_.requests[request].arrival = engine_.now();
   ++result_.arrived;
+  route_request(request);
+}
+
+void Fleet::route_request(std::uint32_t request) {
+  const Request& r = trace_.requests[request];
   if (candidates_[r.model].empty()) return reject(request, RequestStatus::kRejectedNoModel);
   // Which pools could ever run it.
   const std::vector<std::uint32_t>* candidates = &candidates_[r.model];
@@ -172,6 +180,7 @@ void Fleet::arrive(std::uint32_t request) {
     }
     candidates = &filtered_;
   }
+  if (failures_ && failures_->down > 0 && !(candidates = healthy_of(request, *candidates))) return;
   if (!central_[r.model].empty()) {  // first come, first served: nobody overtakes the central queue
     hold(request);
     return;
@@ -204,11 +213,11 @@ void Fleet::dispatch(std::uint32_t request, std::uint32_t replica) {
   const double expected = expected_[r.slo_class].mean();
   expected_at_dispatch_[request] = static_cast<float>(expected);
   unit.requests += 1.0;
-  unit.tokens += static_cast<double>(r.input_tokens);
+  unit.tokens += static_cast<double>(prompt_of(request));
   if (unit.role == PoolRole::kUnified) unit.tokens += expected_at_dispatch_[request];
-  unit.prompt_tokens += r.input_tokens;
+  unit.prompt_tokens += prompt_of(request);
   load_changed(replica);
-  if (unit.replica->enqueue(request, engine_.now())) {
+  if (unit.replica->enqueue(request, engine_.now(), kept(request))) {
     engine_.reschedule(unit.ends[0], unit.replica->end(0));
   }
   mark(replica);
@@ -221,6 +230,7 @@ void Fleet::hold(std::uint32_t request) {
 
 /// Gives a replica that has room what waits centrally.
 void Fleet::pull(std::uint32_t replica) {
+  if (!units_[replica].up) return;
   for (std::size_t m = 0; m < central_.size(); ++m) {
     while (!central_[m].empty()) {
       const std::uint32_t request = central_[m].front();
@@ -292,15 +302,20 @@ void Fleet::take_sample() {
         static_cast<double>(used[p]) / static_cast<double>(total[p]);
   }
   for (std::size_t m = 0; m < central_.size(); ++m) {
-    if (!central_[m].empty()) {
+    const std::size_t held = central_[m].size() + (failures_ ? failures_->waiting[m].size() : 0);
+    if (held > 0) {
       result_.samples[first + pools_of_model_[m].front()].waiting +=
-          static_cast<std::int32_t>(central_[m].size());
+          static_cast<std::int32_t>(held);
     }
   }
 }
 
 void Fleet::count_ended() {
   ++ended_;
+  if (failures_ && ended_ == static_cast<std::int64_t>(trace_.requests.size())) {
+    failures_->stopped = true;
+    engine_.cancel(failures_->event);
+  }
   if (hooks_.progress && ended_ % 4096 == 0) {
     hooks_.progress(static_cast<double>(ended_) / static_cast<double>(trace_.requests.size()),
                     engine_.now());
@@ -323,9 +338,15 @@ void Fleet::on_first_token(std::uint32_t request, SimTime now) {
   Unit& unit = units_[acting_];
   result_.requests[request].first_token =
       SimTime::after(now, unit.front_end(trace_.requests[request]));
+  on_resumed(request, now);
+}
+
+/// Its prompt is computed.
+void Fleet::on_resumed(std::uint32_t request, SimTime) {
+  Unit& unit = units_[acting_];
   if (unit.role != PoolRole::kUnified) return;
-  unit.tokens -= trace_.requests[request].input_tokens;
-  unit.prompt_tokens -= trace_.requests[request].input_tokens;
+  unit.tokens -= prompt_of(request);
+  unit.prompt_tokens -= prompt_of(request);
   load_changed(acting_);
 }
 
@@ -341,8 +362,8 @@ void Fleet::on_finished(std::uint32_t request, SimTime now, double energy_j) {
   Unit& unit = units_[acting_];
   unit.requests -= 1.0;
   if (unit.role == PoolRole::kPrefill) {  // one output token: nothing to hand over
-    unit.tokens -= r.input_tokens;
-    unit.prompt_tokens -= r.input_tokens;
+    unit.tokens -= prompt_of(request);
+    unit.prompt_tokens -= prompt_of(request);
     if (HandoffState* h = handoff_of(request)) drop_handoff(*h);
   } else {
     unit.tokens -= expected_at_dispatch_[request];

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/engine/engine.h"
+#include "sim/runtime/failures.h"
 #include "sim/runtime/footprint.h"
 #include "sim/runtime/handoff.h"
 #include "sim/runtime/kv_tiers.h"
@@ -44,7 +45,8 @@ class Fleet final : private ReplicaListener,
     kTakeSample,
     kBegin,
     kNetwork,
-    kJoin
+    kJoin,
+    kFailure
   };
   struct Unit {  ///< one replica and what the router knows of it
     std::unique_ptr<Replica> replica;
@@ -64,6 +66,7 @@ class Fleet final : private ReplicaListener,
     EventHandle wake;
     bool dirty = false;
     bool shared = false;  ///< its steps are played
+    bool up = true;       ///< takes requests
   };
   /// Mean output length of what has ended, by class: all that a controller can expect.
   struct Expectation {
@@ -83,6 +86,7 @@ class Fleet final : private ReplicaListener,
   void on_event(const Event& event);
   void end_event();
   void arrive(std::uint32_t request);
+  void route_request(std::uint32_t request);
   void reject(std::uint32_t request, RequestStatus status);
   void dispatch(std::uint32_t request, std::uint32_t replica);
   void hold(std::uint32_t request);
@@ -128,6 +132,43 @@ class Fleet final : private ReplicaListener,
                 SimTime end) override;
   void on_prefilled(std::uint32_t request, std::uint32_t slot, SimTime now) override;
 
+  // fleet_failures.cpp: replicas that fail and come back
+  void build_failures(const Catalog& catalog);
+  std::vector<FailingPart> served_parts() const;
+  std::vector<std::uint32_t> units_needing(const FailingPart& part) const;
+  ReplicaSite site_of(std::uint32_t unit) const;
+  Seconds ready_after(std::uint32_t unit) const;
+  bool find_wires(std::uint32_t unit);
+  void arm_failures();
+  void on_failure_event();
+  void apply_failures();
+  void change_part(const FailureTimeline::Change& change);
+  void change_cables(const FailingPart& part, bool down, std::uint32_t failure);
+  void hit_unit(std::uint32_t unit, std::uint32_t failure);
+  void take_down(std::uint32_t unit, std::uint32_t failure);
+  void bring_up(std::uint32_t unit);
+  void try_restart(std::uint32_t unit);
+  void fail_handoffs(std::uint32_t unit, std::uint32_t failure);
+  void unpair(HandoffState& h);
+  void fail_joins(std::uint32_t unit, std::uint32_t failure);
+  SimTime joined(std::uint32_t unit, std::uint32_t slot, SimTime last_token);
+  void keep_energy(std::uint32_t unit, const Replica::Evicted& e);
+  void settle_stranded();
+  void release_waiting();
+  const std::vector<std::uint32_t>* healthy_of(std::uint32_t request,
+                                               const std::vector<std::uint32_t>& candidates);
+  bool sheds(std::uint32_t request) const;
+  void give_up(std::uint32_t request, RequestStatus status);
+  void finish_failures();
+  void count_model_down(std::uint32_t unit, int by);
+  Replica::Streamed kept(std::uint32_t request) const {
+    return failures_ ? failures_->kept[request] : Replica::Streamed();
+  }
+  /// Tokens to compute before it decodes.
+  std::int32_t prompt_of(std::uint32_t request) const {
+    return trace_.requests[request].input_tokens + kept(request).tokens;
+  }
+
   /// Upper bits of a flow's tag: whose it is.
   enum Flow : std::uint64_t { kHandoffFlow = 0, kTierFlow = std::uint64_t{1} << 56 };
   static constexpr std::uint64_t kFlowMask = std::uint64_t{0xff} << 56;
@@ -157,6 +198,7 @@ class Fleet final : private ReplicaListener,
   void on_time(std::uint32_t request, const TimeShares& time) override {
     result_.requests[request].time.add(time);
   }
+  void on_resumed(std::uint32_t request, SimTime now) override;
 
   // RouterView
   std::size_t replicas() const override { return units_.size(); }
@@ -197,6 +239,7 @@ class Fleet final : private ReplicaListener,
   std::unique_ptr<KvTiers> tiers_;
   std::unique_ptr<Router> pairing_;
   std::vector<std::vector<std::uint32_t>> decode_candidates_;  ///< by trace model
+  std::unique_ptr<FailureControl> failures_;                   ///< where something may fail
   bool retry_pairing_ = false;  ///< blocks came back at some decode replica
   std::vector<std::uint32_t> with_room_;
   std::vector<HandoffState> handoffs_;

@@ -56,7 +56,7 @@ std::uint32_t Fleet::open_handoff(std::uint32_t request) {
   HandoffState& h = handoffs_[index];
   h.request = request;
   h.prefill_unit = acting_;
-  h.prompt = trace_.requests[request].input_tokens;
+  h.prompt = prompt_of(request);
   handoff_of_request_[request] = index;
   return index;
 }
@@ -64,11 +64,13 @@ std::uint32_t Fleet::open_handoff(std::uint32_t request) {
 /// Takes blocks for the prompt at a decode replica. False when none has room now.
 bool Fleet::pair(HandoffState& h) {
   const Request& r = trace_.requests[h.request];
-  const std::int32_t produced = scenario_.kv_transfer.first_token == Handoff::kPrefillToken ? 1 : 0;
+  const std::int32_t produced =
+      kept(h.request).tokens +
+      (scenario_.kv_transfer.first_token == Handoff::kPrefillToken ? 1 : 0);
   with_room_.clear();
   for (const std::uint32_t d : decode_candidates_[r.model]) {
     const Replica& replica = *units_[d].replica;
-    if (replica.import_room(h.request, produced) &&
+    if (units_[d].up && replica.import_room(h.request, produced) &&
         replica.judge(r.input_tokens, r.output_tokens) == Replica::Verdict::kAccepted) {
       with_room_.push_back(d);
     }
@@ -190,8 +192,8 @@ void Fleet::on_prefilled(std::uint32_t request, std::uint32_t slot, SimTime now)
   Unit& unit = units_[acting_];
   const Request& r = trace_.requests[request];
   unit.requests -= 1.0;
-  unit.tokens -= r.input_tokens;
-  unit.prompt_tokens -= r.input_tokens;
+  unit.tokens -= prompt_of(request);
+  unit.prompt_tokens -= prompt_of(request);
   if (unit.requests == 0.0) unit.tokens = unit.prompt_tokens = 0.0;
   load_changed(acting_);
   HandoffState& h = handoffs_[handoff_of_request_[request]];
@@ -241,15 +243,20 @@ void Fleet::deliver(HandoffState& h) {
                                units_[h.prefill_unit].front_end(trace_.requests[h.request]))
               : now;
   if (answered > now) {
-    engine_.schedule(answered, EventClass::kArrival, h.decode_unit, kJoin, h.import_slot);
+    const EventHandle event =
+        engine_.schedule(answered, EventClass::kArrival, h.decode_unit, kJoin, h.import_slot);
+    if (failures_) failures_->joins.push_back({h.decode_unit, h.import_slot, h.request, event});
   } else {
-    join(h.decode_unit, h.import_slot, record.prefilled);
+    const Replica::Streamed before = kept(h.request);
+    join(h.decode_unit, h.import_slot,
+         answers && before.tokens > 0 ? before.last : record.prefilled);
   }
   close_handoff(h);
 }
 
 void Fleet::join(std::uint32_t unit, std::uint32_t slot, SimTime last_token) {
   Unit& sink = units_[unit];
+  if (failures_) last_token = joined(unit, slot, last_token);
   if (sink.replica->enqueue_import(slot, last_token, engine_.now())) {
     engine_.reschedule(sink.ends[0], sink.replica->end(0));
   }
@@ -268,8 +275,13 @@ void Fleet::close_handoff(HandoffState& h) {
   spare_handoffs_.push_back(index);
 }
 
-/// The prompt is lost before it was handed over (preempted), or needs no decode replica.
+/// The prompt is lost before it was handed over (preempted, its replica failed), or needs no decode
+/// replica.
 void Fleet::drop_handoff(HandoffState& h) {
+  if (h.queued) {
+    auto& queue = unpaired_[trace_.requests[h.request].model];
+    queue.erase(std::find(queue.begin(), queue.end(), handoff_of_request_[h.request]));
+  }
   for (const TransferHandle flow : h.flows) transport_->cancel(flow);
   if (h.decode_unit != HandoffState::kNone) {
     Unit& unit = units_[h.decode_unit];

@@ -54,14 +54,16 @@ void Fleet::finish_run() {
     result_.links = transport_->links();
   }
   if (tiers_) result_.tiers = tiers_->records();
+  if (failures_) finish_failures();
   result_.fingerprint = engine_.fingerprint().value();
   result_.events = engine_.events_fired();
   for (const RequestRecord& r : result_.requests) {
     const bool came = r.arrival <= engine_.now();  // answers may reach users after the horizon
     if (r.status == RequestStatus::kUnfinished && came) ++result_.unfinished;
   }
-  MEDLEY_CHECK(result_.arrived == result_.finished + result_.rejected + result_.unfinished,
-               "INV-1: arrived = finished + rejected + unfinished");
+  MEDLEY_CHECK(result_.arrived == result_.finished + result_.rejected + result_.lost +
+                                      result_.shed + result_.unfinished,
+               "INV-1: arrived = finished + rejected + lost + shed + unfinished");
   judge();
 }
 

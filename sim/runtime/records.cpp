@@ -12,6 +12,10 @@ std::string_view to_string(RequestStatus status) {
       return "rejected_never_fits";
     case RequestStatus::kRejectedNoModel:
       return "rejected_no_model";
+    case RequestStatus::kLost:
+      return "lost";
+    case RequestStatus::kShed:
+      return "shed";
     case RequestStatus::kUnfinished:
       return "unfinished";
   }

@@ -11,6 +11,7 @@
 #include "sim/network/network.h"
 #include "sim/runtime/histogram.h"
 #include "sim/runtime/tier_record.h"
+#include "sim/scenario/failure_spec.h"
 #include "sim/serving/routing.h"
 #include "sim/serving/time_shares.h"
 
@@ -21,6 +22,8 @@ enum class RequestStatus : std::uint8_t {
   kRejectedTooLong,    ///< prompt + output exceeds max_model_len everywhere it could run
   kRejectedNeverFits,  ///< needs more KV blocks than any replica has
   kRejectedNoModel,    ///< no pool serves its model
+  kLost,               ///< on a replica that failed, and not retried (again)
+  kShed,               ///< refused while replicas of its model were down
   kUnfinished          ///< still waiting or running at the horizon
 };
 std::string_view to_string(RequestStatus status);  ///< finish_reason column
@@ -36,6 +39,7 @@ struct RequestRecord {
   std::uint16_t pool = 0xffff;
   std::uint16_t preemptions = 0;
   std::uint32_t replica = 0;  ///< within its pool
+  std::uint16_t retries = 0;  ///< replicas that failed under it
   RequestStatus status = RequestStatus::kUnfinished;
   double energy_j = 0.0;                ///< attributed; NaN where power is unknown
   std::int32_t tier_cached_tokens = 0;  ///< of cached_tokens: recalled from a KV tier
@@ -55,6 +59,33 @@ struct HandoffRecord {
   SimTime joined;     ///< first scheduled there
   double bytes = 0.0;
   double prefill_energy_j = 0.0;  ///< part of RequestRecord::energy_j
+};
+
+/// Energy that a request had on a replica that failed; part of RequestRecord::energy_j.
+struct EarlierWork {
+  std::uint32_t request = 0;
+  std::uint16_t pool = 0;
+  double energy_j = 0.0;
+};
+
+/// A stretch in which a replica did not serve; SimTime::max(): not by the end of the run.
+struct Outage {
+  SimTime down;
+  SimTime repaired = SimTime::max();  ///< everything it needs works again
+  SimTime ready = SimTime::max();     ///< restarted (or failed again meanwhile)
+};
+
+/// A part that failed.
+struct FailureRecord {
+  FailingKind kind = FailingKind::kDevice;
+  std::string name;
+  SimTime down;
+  SimTime up = SimTime::max();    ///< max: not by the end of the run
+  std::uint32_t replicas = 0;     ///< that it took down
+  std::int64_t requests_hit = 0;  ///< on board of those, or with KV on its way there
+  std::int64_t retried = 0;
+  std::int64_t lost = 0;
+  std::int64_t shed = 0;
 };
 
 /// One replica over the whole run.
@@ -87,7 +118,11 @@ struct ReplicaRecord {
   /// Busy time and active energy (floor and dynamic) of kernels outside the range of their model.
   double extrapolated_s = 0.0;
   double extrapolated_j = 0.0;
-  /// Energy above context idle in bins of RunResult::bin, all its devices [J].
+  double down_s = 0.0;         ///< failed and not yet repaired
+  double unavailable_s = 0.0;  ///< the same and its restarts
+  std::vector<Outage> outages;
+  /// Energy above context idle in bins of RunResult::bin, all its devices [J]. Negative where it
+  /// was down.
   std::vector<double> extra_energy_j;
   /// limited_s in the same bins (shorter or empty: 0 after its end).
   std::vector<double> limited_bin_s;
@@ -170,7 +205,10 @@ struct RunResult {
   std::uint64_t fingerprint = 0;  ///< rolling hash of (time, entity, kind)
   std::uint64_t events = 0;
   std::int64_t arrived = 0, finished = 0, rejected = 0, unfinished = 0;
-  double loop_wall_s = 0.0;  ///< for stderr and benchmarks only, never in outputs
+  std::int64_t lost = 0, shed = 0;
+  std::vector<FailureRecord> failures;  ///< in order of time
+  std::vector<EarlierWork> earlier;     ///< in order of time
+  double loop_wall_s = 0.0;             ///< for stderr and benchmarks only, never in outputs
 };
 
 }  // namespace medley

@@ -44,6 +44,7 @@ struct Transport::Impl {
   Listener& listener;
   std::vector<SharedResource> added;
   bool changed = false;
+  int failed = 0;  ///< cables
 };
 
 Transport::Transport(const Catalog& catalog, const Scenario& scenario, Engine& engine,
@@ -76,6 +77,14 @@ void Transport::wires_between(std::uint32_t from, std::uint32_t to, std::uint64_
                               std::vector<std::uint32_t>& out) const {
   out.clear();
   if (from == to) return;
+  if (impl_->failed > 0) {
+    NetworkPath path;
+    impl_->network.find_path(from, to, hash, path);
+    for (const FluidDemand& d : path.demands) {
+      out.insert(out.end(), static_cast<std::size_t>(d.amount), d.resource);
+    }
+    return;
+  }
   TopologyRoute route;
   impl_->cluster.topology.route(from, to, hash, route);
   for (const std::uint32_t link : route.links) {
@@ -161,6 +170,16 @@ void Transport::cancel(TransferHandle flow) {
   impl_->driver.catch_up();
   impl_->changed = true;
   if (impl_->network.running(flow)) impl_->network.cancel(flow);
+}
+
+void Transport::fail_cables(const std::vector<std::uint32_t>& links, bool down) {
+  impl_->driver.catch_up();
+  impl_->changed = true;
+  for (const std::uint32_t l : links) {
+    impl_->network.fail_link(l, down);
+    impl_->failed += down ? 1 : -1;
+  }
+  impl_->network.reroute_blocked();
 }
 
 void Transport::on_event() {

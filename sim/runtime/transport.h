@@ -62,7 +62,8 @@ class Transport {
   std::uint32_t socket_of(const DevicePlace& place) const;
   std::uint32_t memory_of(const DevicePlace& place) const;
   const std::string& name(std::uint32_t vertex) const;
-  /// Wires between two vertices for flows of this hash, one per crossing.
+  /// Wires between two vertices for flows of this hash, one per crossing; around links that are
+  /// down where that is possible.
   void wires_between(std::uint32_t from, std::uint32_t to, std::uint64_t hash,
                      std::vector<std::uint32_t>& out) const;
   std::size_t wire_count() const;
@@ -80,6 +81,9 @@ class Transport {
   bool running(TransferHandle flow) const;
   void set_bound(TransferHandle flow, double bytes_per_s);  ///< nothing happens once it has arrived
   void cancel(TransferHandle flow);
+  /// Both directions of the cable of a topology link. Transfers over it take another way where
+  /// there is one, else they wait.
+  void fail_cables(const std::vector<std::uint32_t>& links, bool down);
   /// From the owner's event handler.
   void on_event();
   /// After all changes of an instant.

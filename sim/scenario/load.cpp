@@ -119,6 +119,7 @@ class Loader {
     s.routing = read_routing(root);
     s.kv_transfer = read_kv_transfer(root, s.pools);
     s.contention = read_contention(root);
+    s.failures = read_failures(root, s.nodes, s.pools, s.fabric, context);
     s.slo = read_slo(root);
     s.price = read_price(root);
     s.measure = read_measure(root);

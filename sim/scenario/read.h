@@ -61,6 +61,10 @@ RoutingPolicy read_routing(ResolvingReader& root);
 /// has the other and that the backends can deploy the pair (BackendSpec::kv_transfer).
 ContentionSpec read_contention(ResolvingReader& root);
 SharingSpec read_sharing(ResolvingReader& pool);
+/// "failures": what fails, when, and what is done about it.
+FailureSpec read_failures(ResolvingReader& root, const std::vector<NodeGroup>& groups,
+                          const std::vector<PoolSpec>& pools, const ClusterFabricSpec& fabric,
+                          const ReadContext& context);
 KvTransferSpec read_kv_transfer(ResolvingReader& root, const std::vector<PoolSpec>& pools);
 std::map<std::string, SloSpec> read_slo(ResolvingReader& root);
 PriceSpec read_price(ResolvingReader& root);

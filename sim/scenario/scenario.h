@@ -14,6 +14,7 @@
 #include "sim/core/sim_time.h"
 #include "sim/core/units.h"
 #include "sim/cost/step_model.h"
+#include "sim/scenario/failure_spec.h"
 #include "sim/serving/policy_spec.h"
 #include "workloads/model.h"
 #include "workloads/request.h"
@@ -145,6 +146,7 @@ struct Scenario {
   RoutingPolicy routing;
   KvTransferSpec kv_transfer;
   ContentionSpec contention;
+  FailureSpec failures;
   Trace trace;
   std::map<std::string, SloSpec> slo;  ///< by class; "default" serves classes without their own
   PriceSpec price;

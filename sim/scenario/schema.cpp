@@ -41,6 +41,7 @@ const std::vector<SchemaSection>& scenario_schema() {
     all.push_back(routing_section());
     for (SchemaSection& s : workload_sections()) all.push_back(std::move(s));
     for (SchemaSection& s : settings_sections()) all.push_back(std::move(s));
+    all.push_back(failures_section());
     return all;
   }();
   return sections;

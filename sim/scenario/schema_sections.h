@@ -14,6 +14,7 @@ SchemaSection fabric_section();
 SchemaSection pools_section();
 SchemaSection engine_section();
 SchemaSection tiers_section();
+SchemaSection failures_section();
 std::vector<SchemaSection> workload_sections();
 std::vector<SchemaSection> settings_sections();
 

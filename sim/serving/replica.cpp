@@ -51,8 +51,21 @@ void Replica::push_waiting(Waiting w) {
   waiting_.insert(std::upper_bound(waiting_.begin(), waiting_.end(), w, before), w);
 }
 
-bool Replica::enqueue(std::uint32_t request, SimTime now) {
-  push_waiting({request, kNone});
+bool Replica::enqueue(std::uint32_t request, SimTime now, Streamed streamed) {
+  Waiting w{request, kNone};
+  if (streamed.tokens > 0) {
+    w.slot = new_slot();
+    Sequence& s = sequences_[w.slot];
+    s.request = request;
+    s.produced = streamed.tokens;
+    s.last_token = streamed.last;
+    s.moved = true;
+  }
+  if (config_.policy.admission == AdmissionOrder::kFcfs) {
+    waiting_.push_back(w);
+  } else {
+    push_waiting(w);
+  }
   if (lanes_.size() > 1 || waiting_.front().request != request) return false;
   Lane& lane = lanes_.front();
   return lane.busy && lane.run_steps > 1 && could_admit_head() && cut_run(lane, now);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <optional>
@@ -26,6 +27,8 @@ class ReplicaListener {
   virtual void on_preempted(std::uint32_t request) = 0;
   /// The request leaves this replica (finished or handed over): where its time here went.
   virtual void on_time(std::uint32_t request, const TimeShares& time) { (void)request, (void)time; }
+  /// A request that came with tokens (Replica::enqueue) has its prompt and these in cache again.
+  virtual void on_resumed(std::uint32_t request, SimTime now) { (void)request, (void)now; }
   /// Handoff only: a step that computes `tokens` more of a prompt (after `prior`) has begun; it
   /// ends at `end` unless something slows it down.
   virtual void on_chunk(std::uint32_t request, std::int64_t prior, std::int64_t tokens,
@@ -131,9 +134,26 @@ class Replica {
   enum class Verdict : std::uint8_t { kAccepted, kTooLong, kNeverFits };
   /// Whether this request could ever run here.
   Verdict judge(std::int64_t input_tokens, std::int64_t output_tokens) const;
-  /// Puts a request into the waiting queue. True when a running advance was shortened: its
-  /// end(lane) has changed.
-  bool enqueue(std::uint32_t request, SimTime now);
+  /// Puts a request into the waiting queue, with the tokens it was given elsewhere: they are
+  /// computed with its prompt. True when a running advance was shortened: its end(lane) has
+  /// changed.
+  struct Streamed {
+    std::int32_t tokens = 0;
+    SimTime last;
+  };
+  bool enqueue(std::uint32_t request, SimTime now, Streamed streamed);
+  bool enqueue(std::uint32_t request, SimTime now) { return enqueue(request, now, Streamed()); }
+  /// Everything stops at `now` and is gone: queue, KV, prefix cache. Whole decode steps that have
+  /// ended count; of a step under way the energy until now, spread evenly over the step and given
+  /// to its requests like that of whole steps, and none of its tokens. `out`: who was on board,
+  /// with the tokens produced and the energy had here; prompts on their way here (reserve_import)
+  /// are the owner's to tell.
+  struct Evicted {
+    std::uint32_t request = 0;
+    Streamed streamed;
+    double energy_j = 0.0;
+  };
+  void fail(SimTime now, std::vector<Evicted>& out);
   /// Takes blocks for the prompt of a request that is prefilled elsewhere and will come with
   /// `produced` (0 or 1) tokens. One block per running sequence stays free for its next tokens.
   struct Import {
@@ -181,7 +201,7 @@ class Replica {
   /// Output tokens produced until `now`, inside an advance too.
   std::int64_t output_tokens(SimTime now) const;
   std::int64_t total_blocks() const { return pool_.total(); }
-  std::int64_t peak_blocks() const { return pool_.peak_used(); }
+  std::int64_t peak_blocks() const { return std::max(peak_before_, pool_.peak_used()); }
   const ReplicaCounters& counters() const { return counters_; }
   double attributed_j() const { return attributed_j_; }
   /// Energy given so far to requests still on board (for the horizon).
@@ -201,6 +221,7 @@ class Replica {
     bool again = false;          ///< preempted before
     bool swapped = false;        ///< a tier may hold its own blocks
     bool imported = false;       ///< `chunk` is a decode token on KV made elsewhere
+    bool moved = false;          ///< came with tokens, its prompt not yet computed
     std::int64_t joined = 0;     ///< lane's decode counter D when it started decoding
     std::int64_t base = 0;       ///< KV tokens stored - D
     std::int64_t finish = 0;     ///< D at its last token
@@ -265,6 +286,14 @@ class Replica {
     std::vector<DecodePoint> points;  ///< step by step: the steps under way,
     std::vector<double> ends_s;       ///< and when each ends after `start`
   };
+
+  // replica_failure.cpp
+  void stop_lane(Lane& lane, SimTime now);
+  void lose_decode_step(Lane& lane, SimTime from, SimTime now);
+  void lose_mixed_step(Lane& lane, SimTime now);
+  void emit_lost(const Lane& lane, Advance& a, SimTime from, SimTime now);
+  void evict(std::vector<Evicted>& out) const;
+  void clear();
 
   // replica_handoff.cpp
   bool import_fits(std::uint32_t request, std::int32_t produced, KvPool::Hit& hit) const;
@@ -352,6 +381,7 @@ class Replica {
   std::vector<KvBacking::Part> parts_;
   ReplicaCounters counters_;
   double attributed_j_ = 0.0;
+  std::int64_t peak_before_ = 0;  ///< blocks, before the last failure
   bool preempted_now_ = false;
   SimTime stage_free_;    ///< pipeline: when the first stage can take another step
   SimTime pipeline_end_;  ///< pipeline: end of the latest step

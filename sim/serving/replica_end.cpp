@@ -148,7 +148,7 @@ void Replica::end_prefill(Lane& lane, std::uint32_t slot, SimTime now) {
   const Request& r = trace_.requests[s.request];
   s.imported = false;
   if (config_.handoff == Handoff::kDecodeToken ||
-      (config_.handoff == Handoff::kPrefillToken && r.output_tokens > 1)) {
+      (config_.handoff == Handoff::kPrefillToken && r.output_tokens - s.produced > 1)) {
     remove_running(slot);
     exports_.push_back(slot);
     alight(s);
@@ -160,6 +160,8 @@ void Replica::end_prefill(Lane& lane, std::uint32_t slot, SimTime now) {
     listener_.on_first_token(s.request, now);
   } else {
     advances_.on_long_gap((now - s.last_token).value());
+    if (s.moved) listener_.on_resumed(s.request, now);
+    s.moved = false;
   }
   s.produced += 1;
   s.last_token = now;
