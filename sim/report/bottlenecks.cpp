@@ -124,12 +124,14 @@ bool more_host(Scenario& s, double factor) {
   return any;
 }
 
-/// Pools that share devices keep their replicas: more of them would share more.
+/// Pools that share devices, or compute on the hosts of others, keep their replicas: more of them
+/// would share more.
 bool more_replicas(Scenario& s, double factor) {
   bool any = false;
   std::vector<std::int64_t> devices(s.nodes.size(), 0);
   for (PoolSpec& pool : s.pools) {
     if (pool.sharing.mode != SharingSpec::Mode::kExclusive) continue;
+    if (s.nodes[pool.node_group].host_of != NodeGroup::kNone) continue;
     const int extra = std::max(1, static_cast<int>(std::lround(pool.replicas * (factor - 1.0))));
     pool.replicas += extra;
     // Whole nodes for each pool: room for every one, however they are placed.
@@ -220,11 +222,12 @@ double order_of(double gain) {
   constexpr double kStep = 1e-3;
   return std::isnan(gain) ? -1e9 : std::round(gain / kStep);
 }
-bool gains_more(const Bottleneck& a, const Bottleneck& b) {
-  const double x = order_of(a.rate_gain), y = order_of(b.rate_gain);
+bool gains_more(const Bottlenecks& all, const Bottleneck& a, const Bottleneck& b) {
+  const double x = order_of(all.marginal(a, a.rate_gain));
+  const double y = order_of(all.marginal(b, b.rate_gain));
   if (x != y) return x > y;
-  const auto times = [](const Bottleneck& r) {
-    return r.failure.empty() ? std::fmax(r.tpot_p50_gain, r.ttft_p50_gain) : -1e9;
+  const auto times = [&](const Bottleneck& r) {
+    return r.failure.empty() ? all.marginal(r, std::fmax(r.tpot_p50_gain, r.ttft_p50_gain)) : -1e9;
   };
   return times(a) > times(b);
 }
@@ -234,6 +237,7 @@ Bottlenecks find_bottlenecks(const Catalog& catalog, const Analysis& nominal,
                              const BottleneckOptions& options) {
   Bottlenecks found;
   found.nominal = speed_of(nominal);
+  found.more = options.more;
   std::vector<Scenario> changed;
   for (int i = 0; i < kFleetResources; ++i) {
     Scenario s = nominal.scenario();
@@ -265,7 +269,9 @@ Bottlenecks find_bottlenecks(const Catalog& catalog, const Analysis& nominal,
   for (const std::exception_ptr& e : errors) {
     if (e) std::rethrow_exception(e);
   }
-  std::stable_sort(found.rows.begin(), found.rows.end(), gains_more);
+  std::stable_sort(
+      found.rows.begin(), found.rows.end(),
+      [&](const Bottleneck& a, const Bottleneck& b) { return gains_more(found, a, b); });
   return found;
 }
 

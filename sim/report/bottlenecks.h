@@ -55,7 +55,10 @@ struct Bottleneck {
 };
 struct Bottlenecks {
   RunSpeed nominal;
-  std::vector<Bottleneck> rows;  ///< most rate gained first, then most time
+  double more = 0.1;             ///< what every resource but whole replicas had more
+  std::vector<Bottleneck> rows;  ///< most rate gained first, then most time, per unit of `change`
+  /// A gain as `more` of the resource would bring it, were it linear.
+  double marginal(const Bottleneck& row, double gain) const { return gain * more / row.change; }
 };
 
 struct BottleneckOptions {

@@ -19,13 +19,16 @@ std::string signed_percent(double gain) {
 double best_time_gain(const Bottleneck& row) {
   return std::fmax(std::fmax(row.ttft_p50_gain, row.ttft_p99_gain), row.tpot_p50_gain);
 }
+double best_time(const Bottlenecks& b, const Bottleneck& row) {
+  return b.marginal(row, best_time_gain(row));
+}
 }  // namespace
 
 std::string bottleneck_verdict(const Bottlenecks& b) {
   const char* rate = b.nominal.goodput == b.nominal.goodput ? "goodput" : "output tokens/s";
   std::string limits;
   for (const Bottleneck& row : b.rows) {
-    if (!(row.rate_gain > kWorthIt)) continue;
+    if (!(b.marginal(row, row.rate_gain) > kWorthIt)) continue;
     limits += fmt::format("{}{} ({} {} for {:+.0f} %)", limits.empty() ? "" : ", ",
                           to_string(row.resource), signed_percent(row.rate_gain), rate,
                           kHundred * row.change);
@@ -33,8 +36,8 @@ std::string bottleneck_verdict(const Bottlenecks& b) {
   if (!limits.empty()) return "limited by " + limits;
   const Bottleneck* fastest = nullptr;
   for (const Bottleneck& row : b.rows) {
-    if (!(best_time_gain(row) > kWorthIt)) continue;
-    if (!fastest || best_time_gain(row) > best_time_gain(*fastest)) fastest = &row;
+    if (!(best_time(b, row) > kWorthIt)) continue;
+    if (!fastest || best_time(b, row) > best_time(b, *fastest)) fastest = &row;
   }
   std::string text = fmt::format("nothing gains more than 1 % of {}: the load limits it", rate);
   if (fastest != nullptr) {

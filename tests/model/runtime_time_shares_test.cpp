@@ -108,7 +108,8 @@ TEST_CASE("taking turns on a device is contention, and the device tells who wait
 TEST_CASE("batches in a pipeline wait for their turn: the parts still add up") {
   Scenario s = ridge_of_ten();
   s.nodes[0].type.devices = 2;
-  s.nodes[0].type.host_link = "PCIe 5.0 x16";
+  s.nodes[0].type.fabric = FabricKind::kSwitch;
+  s.nodes[0].type.fabric_link = "NVLink4";
   s.pools[0].pipeline_parallel = 2;
   for (int i = 0; i < 12; ++i) s.trace.requests.push_back(request_at(i * 1e-4, 900 + i, 40 + i));
   const RunResult r = run(test_catalog(), s);

@@ -184,7 +184,7 @@ TEST_CASE("the manifest counts requests, names its files and holds the resolved 
   CHECK(json["imports"][0]["source"] == "chat.csv");
   CHECK(text.find("/home/") == std::string::npos);
   CHECK(json["provenance"]["time_share"]["measured"] == 0.75);
-  CHECK(json["files"].size() == 7);
+  CHECK(json["files"].size() == 8);
 }
 
 TEST_CASE("the Chrome trace is JSON with a slice per span") {
