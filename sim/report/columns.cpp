@@ -9,6 +9,8 @@ constexpr std::string_view kDevices = "devices.csv";
 constexpr std::string_view kLinks = "links.csv";
 constexpr std::string_view kEnergy = "energy.csv";
 constexpr std::string_view kSeries = "timeseries.csv";
+constexpr std::string_view kTiers = "tiers.csv";
+constexpr std::string_view kMoves = "migrations.csv";
 constexpr std::string_view kDraws = "uncertainty.csv";
 constexpr std::string_view kCompare = "compare.csv";
 constexpr std::string_view kLimits = "bottlenecks.csv";
@@ -175,6 +177,33 @@ const std::vector<ColumnInfo>& report_columns() {
       {kSeries, "gen_tok_s", "token/s", "output tokens since the last sample"},
       {kSeries, "power_w", "W", "mean device power since the last sample"},
 
+      {kTiers, "pool", "", "pool whose KV it holds"},
+      {kTiers, "level", "1", "place in the pool's list, from 0"},
+      {kTiers, "where", "", "host, cxl, nvme or remote"},
+      {kTiers, "node", "", "node within the pool's group; blank: of the whole pool"},
+      {kTiers, "replica", "", "replica within the pool; blank: shared"},
+      {kTiers, "capacity_bytes", "B", "KV it may hold"},
+      {kTiers, "peak_bytes", "B", "most it held, blocks on their way to it included"},
+      {kTiers, "recalls", "1", "prompts (and preempted requests) that read from it"},
+      {kTiers, "recalled_tokens", "token", "tokens they read"},
+      {kTiers, "bytes_in", "B", "stored by replicas, and evicted by the tier above"},
+      {kTiers, "bytes_out", "B", "recalled, and evicted to the tier below"},
+      {kTiers, "stored_entries", "1", "prefix entries taken in"},
+      {kTiers, "evicted_entries", "1", "pushed out by others"},
+      {kTiers, "dropped_entries", "1",
+       "not taken in: no room beside what moves, or too much on its way (kv_staging)"},
+
+      {kMoves, "request_id", "", "as in requests.csv"},
+      {kMoves, "pool", "", "pool within which it moved"},
+      {kMoves, "from_replica", "", "replica within the pool"},
+      {kMoves, "to_replica", "", "replica within the pool"},
+      {kMoves, "began_s", "s", "first copy starts"},
+      {kMoves, "stopped_s", "s", "its last token at the first replica"},
+      {kMoves, "arrived_s", "s", "all KV at the other one"},
+      {kMoves, "stop_s", "s", "arrived_s - stopped_s"},
+      {kMoves, "rounds", "1", "copies while it decoded"},
+      {kMoves, "bytes", "B", "KV that crossed the links"},
+
       {kDraws, "draw", "1", "index of the parameter draw; 0: the nominal parameters"},
       {kDraws, "scope", "", "fleet, pool, model or slo_class"},
       {kDraws, "name", "", "which one"},
@@ -232,7 +261,9 @@ const std::vector<MetricInfo>& report_metrics() {
       {"total_input_tokens", "token", false, "prompt tokens of completed requests"},
       {"total_output_tokens", "token", false, "output tokens of completed requests"},
       {"prefix_cache_hit_rate", "1", false, "cached over prompt tokens of admitted requests"},
+      {"tier_hit_rate", "1", false, "part of prefix_cache_hit_rate recalled from KV tiers"},
       {"preemptions", "1", false, "evictions with recomputation"},
+      {"migrations", "1", false, "moves of decoding requests to other replicas"},
       {"request_throughput", "request/s", false, "completions in the window per second"},
       {"request_goodput", "request/s", false,
        "completions in the window that met every objective they have, per second; empty where no "
@@ -258,12 +289,16 @@ const std::vector<MetricInfo>& report_metrics() {
       {"time_host", "s", true, "host_s of requests.csv, completed requests"},
       {"time_contention", "s", true, "contention_s of requests.csv, completed requests"},
       {"time_stall", "s", true, "stall_s of requests.csv, completed requests"},
+      {"recall", "s", true, "recall_s of requests whose KV came from a tier"},
+      {"migration_stop", "s", true,
+       "of requests that moved: from their last token to all their KV being there"},
       {"input_tokens", "token", true, "prompt length of completed requests"},
       {"output_tokens", "token", true, "output length of completed requests"},
       {"request_energy", "J", true, "device energy attributed to a completed request"},
       {"request_cost", "USD", true, "cost_usd of a completed request"},
       {"devices", "1", false, "devices (fleet: of the cluster, unassigned ones included)"},
       {"replicas", "1", false, "replicas"},
+      {"cold_start", "s", false, "mean time to load a replica's weights and start its engine"},
       {"utilization", "1", false, "device time in steps over device time of the run"},
       {"mfu", "1", false, "flops over datasheet peak while busy"},
       {"bandwidth_utilization", "1", false, "memory traffic over datasheet bandwidth while busy"},
@@ -340,6 +375,9 @@ const std::vector<ReportFile>& report_files() {
        "where nothing is shared"},
       {"energy.csv", "medley.energy/1", "energy and power per interval"},
       {"timeseries.csv", "medley.timeseries/1", "load and power of every pool over time"},
+      {"tiers.csv", "medley.tiers/1", "one row per KV tier, where a pool has some"},
+      {"migrations.csv", "medley.migrations/1",
+       "one row per move of a decoding request, where there is a migration policy"},
       {"uncertainty.csv", "medley.uncertainty/1",
        "metrics of every parameter draw of --uncertainty"},
       {"bottlenecks.csv", "medley.bottlenecks/1",

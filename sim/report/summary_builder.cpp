@@ -62,6 +62,11 @@ std::vector<ScopeSummary> SummaryBuilder::build() {
     add_distribution(kParts[part], "s",
                      [this, part](std::size_t i) { return a_.time_in(i, part); });
   }
+  const auto positive = [](double v) { return v > 0.0 ? v : kBlank; };
+  add_distribution("recall", "s",
+                   [&](std::size_t i) { return positive(result_.requests[i].recall_s); });
+  add_distribution("migration_stop", "s",
+                   [&](std::size_t i) { return positive(result_.requests[i].migration_s); });
   const auto finished = [this](std::size_t i) {
     return result_.requests[i].status == RequestStatus::kFinished;
   };
@@ -128,6 +133,7 @@ void SummaryBuilder::count_requests() {
       Tally& t = tallies_[g.first + member];
       t.requests += one.requests, t.completed += one.completed, t.rejected += one.rejected;
       t.unfinished += one.unfinished, t.preemptions += one.preemptions;
+      t.tier_tokens += one.tier_tokens, t.migrations += one.migrations;
       t.input_tokens += one.input_tokens, t.output_tokens += one.output_tokens;
       t.cached_tokens += one.cached_tokens, t.started_input_tokens += one.started_input_tokens;
       t.with_slo += one.with_slo, t.met += one.met;
@@ -146,8 +152,10 @@ void SummaryBuilder::count_request(std::size_t i, Tally& t) const {
   const std::int32_t input = scenario_.trace.requests[i].input_tokens;
   t.requests = 1;
   t.preemptions = r.preemptions;
+  t.migrations = r.migrations;
   if (!std::isnan(a_.times(i).queue)) {
     t.cached_tokens = r.cached_tokens;
+    t.tier_tokens = r.tier_cached_tokens;
     t.started_input_tokens = input;
   }
   if (r.status == RequestStatus::kFinished) {

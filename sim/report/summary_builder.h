@@ -30,6 +30,7 @@ class SummaryBuilder {
     std::int64_t input_tokens = 0, output_tokens = 0;  ///< of completed ones
     std::int64_t cached_tokens = 0, started_input_tokens = 0;
     std::int64_t preemptions = 0;
+    std::int64_t tier_tokens = 0, migrations = 0;
     std::int64_t with_slo = 0, met = 0;
     std::int64_t ttft_judged = 0, ttft_met = 0, tpot_judged = 0, tpot_met = 0;
     std::int64_t e2e_judged = 0, e2e_met = 0;
@@ -58,6 +59,7 @@ class SummaryBuilder {
     double bytes = 0.0, peak_bytes = 0.0, limited = 0.0, extrapolated = 0.0;
     double waited_device = 0.0, waited_link = 0.0;
     double active_j = 0.0, extrapolated_j = 0.0;
+    double loads = 0.0, load_s = 0.0;
     std::string power_missing;        ///< first field that leaves active energy unknown
     void add(const Hardware& other);  ///< all but the devices
   };

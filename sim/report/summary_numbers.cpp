@@ -49,7 +49,9 @@ void SummaryBuilder::add_request_numbers(std::size_t s) {
   count("total_input_tokens", "token", t.input_tokens);
   count("total_output_tokens", "token", t.output_tokens);
   number(s, "prefix_cache_hit_rate", "1", ratio(t.cached_tokens, t.started_input_tokens));
+  number(s, "tier_hit_rate", "1", ratio(t.tier_tokens, t.started_input_tokens));
   count("preemptions", "1", t.preemptions);
+  count("migrations", "1", t.migrations);
 }
 
 void SummaryBuilder::add_rates(std::size_t s) {
@@ -82,6 +84,8 @@ SummaryBuilder::Hardware SummaryBuilder::hardware_of(std::size_t p) const {
     h.extrapolated += r.extrapolated_s * devices;
     h.waited_device += r.waited_device_s * devices;
     h.waited_link += r.waited_link_s * devices;
+    h.loads += r.loads;
+    h.load_s += r.load_s;
     h.active_j += r.active_energy_j;
     h.extrapolated_j += r.extrapolated_j;
     h.peak_flops += r.busy_s * devices * rates.peak_flops;
@@ -96,12 +100,14 @@ void SummaryBuilder::Hardware::add(const Hardware& h) {
   peak_flops += h.peak_flops, peak_bytes += h.peak_bytes, limited += h.limited;
   waited_device += h.waited_device, waited_link += h.waited_link;
   extrapolated += h.extrapolated, active_j += h.active_j, extrapolated_j += h.extrapolated_j;
+  loads += h.loads, load_s += h.load_s;
   if (power_missing.empty()) power_missing = h.power_missing;
 }
 
 void SummaryBuilder::add_hardware(std::size_t s, const Hardware& h) {
   number(s, "devices", "1", h.devices);
   number(s, "replicas", "1", h.replicas);
+  number(s, "cold_start", "s", ratio(h.load_s, h.loads));
   number(s, "utilization", "1", ratio(h.busy, h.devices * a_.account().run_s()));
   number(s, "mfu", "1", ratio(h.flops, h.peak_flops));
   number(s, "bandwidth_utilization", "1", ratio(h.bytes, h.peak_bytes));

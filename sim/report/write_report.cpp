@@ -35,6 +35,10 @@ void write_report(const Analysis& a, const std::string& directory, bool overwrit
   write_links_csv(a, next("links.csv"));
   write_energy_csv(a, next("energy.csv"));
   write_timeseries_csv(a, next("timeseries.csv"));
+  if (!a.result().tiers.empty()) write_tiers_csv(a, next("tiers.csv"));
+  if (a.scenario().migration.policy != MigrationSpec::Policy::kNone) {
+    write_migrations_csv(a, next("migrations.csv"));
+  }
   if (spec.chrome_trace) write_chrome_trace(a, next("trace.json"));
   write_file(next("summary.json"), summary_json(a, more.draws));
   write_file(next("columns.json"), columns_json());

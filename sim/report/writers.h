@@ -13,6 +13,8 @@ namespace medley {
 void write_requests_csv(const Analysis& analysis, const std::string& path, bool gzip);
 void write_devices_csv(const Analysis& analysis, const std::string& path);
 void write_links_csv(const Analysis& analysis, const std::string& path);
+void write_tiers_csv(const Analysis& analysis, const std::string& path);
+void write_migrations_csv(const Analysis& analysis, const std::string& path);
 void write_energy_csv(const Analysis& analysis, const std::string& path);
 void write_timeseries_csv(const Analysis& analysis, const std::string& path);
 /// `u`: the run's parameter draws, or nullptr.

@@ -28,6 +28,7 @@ void Fleet::on_event(const Event& event) {
       mark(r);
       if (held_ > 0) pull(r);
       if (units_[r].role == PoolRole::kDecode) pair_waiting(units_[r].pool);
+      if (units_[r].draining) note_drained(r);
       break;
     }
     case kJoin:
@@ -38,6 +39,18 @@ void Fleet::on_event(const Event& event) {
       break;
     case kNetwork:
       transport_->on_event();
+      break;
+    case kLoadWeights:
+      start_load(event.body.entity);
+      break;
+    case kReady:
+      on_ready(event.body.entity);
+      break;
+    case kMigrate:
+      look_for_migrations();
+      break;
+    case kDrain:
+      drain(event.body.entity);
       break;
     case kBegin:
       begin_marked();
@@ -65,15 +78,6 @@ void Fleet::end_event() {
   settle_transport();
 }
 
-void Fleet::on_arrived(std::uint64_t tag) {
-  switch (tag & kFlowMask) {
-    case kTierFlow:
-      return tiers_->on_arrived(tag & ~kFlowMask);
-    default:
-      return on_handoff_arrived(tag);
-  }
-}
-
 void Fleet::mark(std::uint32_t replica) {
   if (units_[replica].dirty) return;
   units_[replica].dirty = true;
@@ -93,6 +97,7 @@ void Fleet::begin_marked() {
 
 void Fleet::begin_lanes(std::uint32_t r) {
   Unit& unit = units_[r];
+  if (unit.loading) return;
   acting_ = r;
   const int lanes = unit.replica->lanes();
   for (int lane = 0; lane < lanes; ++lane) {
@@ -181,6 +186,7 @@ void Fleet::route_request(std::uint32_t request) {
     candidates = &filtered_;
   }
   if (failures_ && failures_->down > 0 && !(candidates = healthy_of(request, *candidates))) return;
+  if (closed_units_ > 0) candidates = open_of(*candidates);
   if (!central_[r.model].empty()) {  // first come, first served: nobody overtakes the central queue
     hold(request);
     return;
@@ -221,6 +227,7 @@ void Fleet::dispatch(std::uint32_t request, std::uint32_t replica) {
     engine_.reschedule(unit.ends[0], unit.replica->end(0));
   }
   mark(replica);
+  arm_migration();
 }
 
 void Fleet::hold(std::uint32_t request) {
@@ -230,7 +237,7 @@ void Fleet::hold(std::uint32_t request) {
 
 /// Gives a replica that has room what waits centrally.
 void Fleet::pull(std::uint32_t replica) {
-  if (!units_[replica].up) return;
+  if (!takes(replica)) return;
   for (std::size_t m = 0; m < central_.size(); ++m) {
     while (!central_[m].empty()) {
       const std::uint32_t request = central_[m].front();
@@ -325,6 +332,7 @@ void Fleet::count_ended() {
 // ---- what replicas say ----
 
 void Fleet::on_scheduled(std::uint32_t request, SimTime now, std::int32_t cached_tokens) {
+  if (result_.requests[request].migrations > 0) return;
   if (units_[acting_].role == PoolRole::kDecode) {
     result_.handoffs[request].joined = now;
     return;
@@ -360,6 +368,7 @@ void Fleet::on_finished(std::uint32_t request, SimTime now, double energy_j) {
   record.energy_j += energy_j;
   ++result_.finished;
   Unit& unit = units_[acting_];
+  if (MigrationState* m = move_of(request)) cancel_move(*m);
   unit.requests -= 1.0;
   if (unit.role == PoolRole::kPrefill) {  // one output token: nothing to hand over
     unit.tokens -= prompt_of(request);
@@ -378,6 +387,7 @@ void Fleet::on_finished(std::uint32_t request, SimTime now, double energy_j) {
 
 void Fleet::on_preempted(std::uint32_t request) {
   ++result_.requests[request].preemptions;
+  if (MigrationState* m = move_of(request)) cancel_move(*m);
   if (units_[acting_].role == PoolRole::kPrefill) {
     if (HandoffState* h = handoff_of(request)) drop_handoff(*h);
   }

@@ -10,6 +10,7 @@
 #include "sim/runtime/handoff.h"
 #include "sim/runtime/kv_tiers.h"
 #include "sim/runtime/meter.h"
+#include "sim/runtime/migration.h"
 #include "sim/runtime/shared_loops.h"
 #include "sim/runtime/simulation.h"
 #include "sim/runtime/step_player.h"
@@ -46,7 +47,11 @@ class Fleet final : private ReplicaListener,
     kBegin,
     kNetwork,
     kJoin,
-    kFailure
+    kFailure,
+    kLoadWeights,
+    kReady,
+    kMigrate,
+    kDrain
   };
   struct Unit {  ///< one replica and what the router knows of it
     std::unique_ptr<Replica> replica;
@@ -65,8 +70,10 @@ class Fleet final : private ReplicaListener,
     std::vector<EventHandle> ends;  ///< by lane
     EventHandle wake;
     bool dirty = false;
-    bool shared = false;  ///< its steps are played
-    bool up = true;       ///< takes requests
+    bool shared = false;    ///< its steps are played
+    bool up = true;         ///< works
+    bool loading = false;   ///< its weights are on their way, or its engine starts
+    bool draining = false;  ///< takes nothing new
   };
   /// Mean output length of what has ended, by class: all that a controller can expect.
   struct Expectation {
@@ -170,7 +177,12 @@ class Fleet final : private ReplicaListener,
   }
 
   /// Upper bits of a flow's tag: whose it is.
-  enum Flow : std::uint64_t { kHandoffFlow = 0, kTierFlow = std::uint64_t{1} << 56 };
+  enum Flow : std::uint64_t {
+    kHandoffFlow = 0,
+    kTierFlow = std::uint64_t{1} << 56,
+    kWeightFlow = std::uint64_t{2} << 56,
+    kMoveFlow = std::uint64_t{3} << 56
+  };
   static constexpr std::uint64_t kFlowMask = std::uint64_t{0xff} << 56;
   void on_arrived(std::uint64_t tag) override;
 
@@ -180,6 +192,43 @@ class Fleet final : private ReplicaListener,
                  std::int64_t tokens) override;
   void on_recalled(std::uint32_t unit, std::uint32_t slot, std::uint32_t request,
                    Seconds took) override;
+
+  // fleet_weights.cpp: weights on their way to the devices
+  void build_weights(const Catalog& catalog);
+  void plan_load(std::uint32_t unit);
+  void load_weights(std::uint32_t unit, SimTime when);
+  void start_load(std::uint32_t unit);
+  void on_weights_arrived(std::uint32_t unit);
+  void on_ready(std::uint32_t unit);
+  void cancel_load(std::uint32_t unit);
+  bool takes(std::uint32_t unit) const {
+    const Unit& u = units_[unit];
+    return u.up && !u.loading && !u.draining;
+  }
+  const std::vector<std::uint32_t>* open_of(const std::vector<std::uint32_t>& candidates);
+
+  // fleet_migration.cpp: decoding requests that move
+  void build_migration(const Catalog& catalog);
+  void arm_migration();
+  void look_for_migrations();
+  void balance(std::uint16_t pool);
+  void move_away(std::uint32_t unit);
+  void drain(std::uint32_t unit);
+  void note_drained(std::uint32_t unit);
+  double kv_usage(std::uint32_t unit) const;
+  bool moves_from(std::uint32_t unit) const;
+  void begin_move(std::uint32_t from, std::uint32_t to, const Replica::Decoding& what);
+  void send_move(MigrationState& m, std::int64_t upto, bool last);
+  void on_move_arrived(std::uint64_t index);
+  void next_of_move(MigrationState& m);
+  void end_move(MigrationState& m);
+  void cancel_move(MigrationState& m);
+  void fail_moves(std::uint32_t unit, std::uint32_t failure);
+  void count_move(const MigrationState& m, double sign);
+  MigrationState* move_of(std::uint32_t request);
+  void on_left(std::uint32_t request, std::uint32_t slot, std::int64_t stored,
+               std::int32_t produced, SimTime now) override;
+
   /// What the instant's changes set in motion.
   void settle_transport() {
     if (tiers_) tiers_->flush();
@@ -212,7 +261,7 @@ class Fleet final : private ReplicaListener,
     return units_[r].prompt_tokens;
   }
   bool has_room(std::uint32_t r, std::int64_t input_tokens) const override {
-    return units_[r].replica->has_room(input_tokens);
+    return takes(r) && units_[r].replica->has_room(input_tokens);
   }
   Slo slo(std::uint16_t slo_class) const override;
 
@@ -237,6 +286,13 @@ class Fleet final : private ReplicaListener,
   std::unique_ptr<Transport> transport_;  ///< where something moves between replicas
   std::unique_ptr<StepPlayer> player_;    ///< where steps of some replicas are slowed down
   std::unique_ptr<KvTiers> tiers_;
+  std::vector<WeightLoad> loads_;  ///< by unit; empty: nobody loads
+  std::size_t closed_units_ = 0;   ///< units that load or drain
+  std::vector<std::uint32_t> open_;
+  std::vector<MigrationState> moves_;
+  std::vector<std::vector<KvPath>> move_paths_;  ///< by pool
+  std::vector<Replica::Decoding> decoding_;
+  EventHandle look_;
   std::unique_ptr<Router> pairing_;
   std::vector<std::vector<std::uint32_t>> decode_candidates_;  ///< by trace model
   std::unique_ptr<FailureControl> failures_;                   ///< where something may fail

@@ -55,6 +55,8 @@ Fleet::Fleet(const Catalog& catalog, const Scenario& scenario, const RunHooks& h
   engine_.bind<&Fleet::on_event>(*this);
   engine_.add_source(*this);
   engine_.reserve(units_.size() * 2 + 64);
+  build_weights(catalog);
+  build_migration(catalog);
   build_failures(catalog);
 }
 

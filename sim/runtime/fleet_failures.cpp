@@ -187,6 +187,9 @@ void Fleet::change_part(const FailureTimeline::Change& c) {
     f.health[u].causes += c.down ? 1 : -1;
     if (c.down) hit_unit(u, f.open[c.part]);
   }
+  if (tiers_ && c.down && part.kind == FailingKind::kNode) {
+    tiers_->lose_node(scenario_, part.group, part.node);
+  }
   if (part.kind == FailingKind::kLink) change_cables(part, c.down, f.open[c.part]);
 }
 
@@ -246,6 +249,7 @@ void Fleet::take_down(std::uint32_t u, std::uint32_t failure) {
     engine_.cancel(unit.ends[static_cast<std::size_t>(lane)]);
   }
   engine_.cancel(unit.wake);
+  cancel_load(u);
   unit.up = false;
   f.went_down = true;
   count_model_down(u, 1);
@@ -253,6 +257,8 @@ void Fleet::take_down(std::uint32_t u, std::uint32_t failure) {
   result_.replicas[u].outages.push_back({now});
   if (pairing_) fail_handoffs(u, failure);
   fail_joins(u, failure);
+  fail_moves(u, failure);
+  if (tiers_) tiers_->fail(u);
   f.evicted.clear();
   unit.replica->fail(now, f.evicted);
   for (const Replica::Evicted& e : f.evicted) {
@@ -282,7 +288,8 @@ void Fleet::bring_up(std::uint32_t u) {
   units_[u].up = true;
   failures_->came_up = true;
   count_model_down(u, -1);
-  result_.replicas[u].outages.back().ready = engine_.now();
+  load_weights(u, engine_.now());  // it serves when they are there
+  if (!units_[u].loading) result_.replicas[u].outages.back().ready = engine_.now();
   if (units_[u].role == PoolRole::kDecode) retry_pairing_ = true;
 }
 

@@ -70,7 +70,7 @@ bool Fleet::pair(HandoffState& h) {
   with_room_.clear();
   for (const std::uint32_t d : decode_candidates_[r.model]) {
     const Replica& replica = *units_[d].replica;
-    if (units_[d].up && replica.import_room(h.request, produced) &&
+    if (takes(d) && replica.import_room(h.request, produced) &&
         replica.judge(r.input_tokens, r.output_tokens) == Replica::Verdict::kAccepted) {
       with_room_.push_back(d);
     }

@@ -4,6 +4,19 @@
 
 namespace medley {
 
+void Fleet::on_arrived(std::uint64_t tag) {
+  switch (tag & kFlowMask) {
+    case kTierFlow:
+      return tiers_->on_arrived(tag & ~kFlowMask);
+    case kWeightFlow:
+      return on_weights_arrived(static_cast<std::uint32_t>(tag));
+    case kMoveFlow:
+      return on_move_arrived(tag & ~kFlowMask);
+    default:
+      return on_handoff_arrived(tag);
+  }
+}
+
 void Fleet::build_tiers(const Catalog& catalog) {
   if (std::all_of(scenario_.pools.begin(), scenario_.pools.end(),
                   [](const PoolSpec& p) { return p.tiering.tiers.empty(); })) {

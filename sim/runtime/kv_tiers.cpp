@@ -236,11 +236,13 @@ void KvTiers::fetch(std::uint32_t unit, std::uint32_t slot, std::uint32_t reques
 std::uint32_t KvTiers::new_job() {
   if (spare_jobs_.empty()) {
     jobs_.emplace_back();
+    jobs_.back().open = true;
     return static_cast<std::uint32_t>(jobs_.size() - 1);
   }
   const std::uint32_t index = spare_jobs_.back();
   spare_jobs_.pop_back();
   jobs_[index] = Job{};
+  jobs_[index].open = true;
   return index;
 }
 
@@ -275,13 +277,14 @@ void KvTiers::start(std::uint32_t index) {
   flows_of(jobs_[index], tag_ | index, flows_);
   jobs_[index].flows_left = static_cast<std::int32_t>(flows_.size());
   MEDLEY_CHECK(!flows_.empty(), "a KV transfer without bytes");
-  for (const TransportFlow& flow : flows_) transport_.start(flow);
+  for (const TransportFlow& flow : flows_) jobs_[index].flows.push_back(transport_.start(flow));
 }
 
 void KvTiers::on_arrived(std::uint64_t tag) {
   const auto index = static_cast<std::uint32_t>(tag & 0xffffffffU);
   if (--jobs_[index].flows_left > 0) return;
   const Job job = std::move(jobs_[index]);
+  jobs_[index].open = false;
   spare_jobs_.push_back(index);
   for (const Held& e : job.entries) {
     job.recall ? stores_[e.store].tier.release(e.id) : stores_[e.store].tier.arrived(e.id);
@@ -290,6 +293,29 @@ void KvTiers::on_arrived(std::uint64_t tag) {
     listener_.on_recalled(job.unit, job.slot, job.request, engine_.now() - job.started);
   } else {
     units_[job.unit].under_way -= job.bytes;
+  }
+}
+
+void KvTiers::fail(std::uint32_t unit) {
+  for (std::uint32_t index = 0; index < jobs_.size(); ++index) {
+    Job& job = jobs_[index];
+    if (!job.open || job.unit != unit || (!job.recall && job.from >= 0)) continue;
+    for (const TransferHandle flow : job.flows) transport_.cancel(flow);
+    std::erase(waiting_, index);
+    for (const Held& e : job.entries) {
+      job.recall ? stores_[e.store].tier.release(e.id) : stores_[e.store].tier.cancel(e.id);
+    }
+    if (!job.recall) units_[unit].under_way -= job.bytes;
+    job.open = false;
+    spare_jobs_.push_back(index);
+  }
+}
+
+void KvTiers::lose_node(const Scenario& scenario, std::uint32_t group, std::uint32_t node) {
+  for (Store& s : stores_) {
+    const PoolSpec& pool = scenario.pools[s.record.pool];
+    const bool host = pool.tiering.tiers[s.record.level].where == KvTierSpec::Where::kHost;
+    if (host && pool.node_group == group && s.record.node == node) s.tier.clear();
   }
 }
 

@@ -54,6 +54,10 @@ class KvTiers {
   /// Starts what the replicas asked for since the last call; before Transport::settle.
   void flush();
   void on_arrived(std::uint64_t tag);
+  /// A replica has failed: what it fetched and what it stored from its devices stops.
+  void fail(std::uint32_t unit);
+  /// A node has failed: what its DRAM held is gone.
+  void lose_node(const Scenario& scenario, std::uint32_t group, std::uint32_t node);
   std::vector<TierRecord> records() const;
 
  private:
@@ -79,6 +83,7 @@ class KvTiers {
   };
   /// One recall, or one batch of entries on their way down.
   struct Job {
+    bool open = false;
     bool recall = false;
     std::uint32_t unit = 0, slot = 0, request = 0;
     int from = 0, to = 0;  ///< levels; -1: the device
@@ -87,6 +92,7 @@ class KvTiers {
     std::vector<double> blocks;  ///< by level
     double bytes = 0.0;
     std::int32_t flows_left = 0;
+    std::vector<TransferHandle> flows;
   };
 
   void add_unit(const Scenario& scenario, const Site& site);

@@ -10,6 +10,7 @@
 #include "sim/cost/step_model.h"
 #include "sim/network/network.h"
 #include "sim/runtime/histogram.h"
+#include "sim/runtime/migration.h"
 #include "sim/runtime/tier_record.h"
 #include "sim/scenario/failure_spec.h"
 #include "sim/serving/routing.h"
@@ -44,6 +45,7 @@ struct RequestRecord {
   double energy_j = 0.0;                ///< attributed; NaN where power is unknown
   std::int32_t tier_cached_tokens = 0;  ///< of cached_tokens: recalled from a KV tier
   std::int32_t migrations = 0;          ///< times it moved to another replica while decoding
+  double migration_s = 0.0;             ///< from its last token to all KV at the other replica
   double recall_s = 0.0;                ///< waited for recalls, those after preemptions included
   TimeShares time;  ///< in batches, on all replicas it has left; its front end counts as host
 };
@@ -114,6 +116,10 @@ struct ReplicaRecord {
   std::int64_t preemptions = 0;
   std::int64_t blocks = 0;
   std::int64_t peak_blocks = 0;
+  std::int32_t loads = 0;                   ///< times it loaded its weights
+  double load_s = 0.0;                      ///< that, and starting its engine
+  double load_bytes = 0.0;                  ///< of weights
+  SimTime drained;                          ///< when a drained replica had nothing left; 0: never
   double trust_s[kProvenanceClasses] = {};  ///< busy time by provenance class
   /// Busy time and active energy (floor and dynamic) of kernels outside the range of their model.
   double extrapolated_s = 0.0;
@@ -193,7 +199,8 @@ struct RunResult {
   std::vector<HandoffRecord> handoffs;  ///< empty unless some pool has a role
   std::vector<ReplicaRecord> replicas;  ///< pool by pool
   std::vector<PoolRecord> pools;
-  std::vector<TierRecord> tiers;  ///< pool by pool, level by level
+  std::vector<TierRecord> tiers;            ///< pool by pool, level by level
+  std::vector<MigrationRecord> migrations;  ///< in order of their ends
   std::vector<LinkRecord> links;  ///< what carried something; empty where no transfer is simulated
   bool transfers = false;         ///< something moves between replicas, or they share something
   std::vector<PoolSample> samples;

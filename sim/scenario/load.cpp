@@ -118,6 +118,7 @@ class Loader {
     s.pools = read_pools(root, s.nodes, context);
     s.routing = read_routing(root);
     s.kv_transfer = read_kv_transfer(root, s.pools);
+    s.migration = read_migration(root, s.pools);
     s.contention = read_contention(root);
     s.failures = read_failures(root, s.nodes, s.pools, s.fabric, context);
     s.slo = read_slo(root);

@@ -55,6 +55,10 @@ Precision read_precision(ResolvingReader& pool, ModelSpec& model, const DeviceSp
 /// "preemption"; `known`: model and node group are.
 void read_tiering(ResolvingReader& pool, PoolSpec& spec, const std::vector<NodeGroup>& groups,
                   bool known);
+/// A pool's "load_weights".
+WeightLoadSpec read_load_weights(ResolvingReader& pool, const std::vector<NodeGroup>& groups);
+/// "migration": decoding requests that move between replicas.
+MigrationSpec read_migration(ResolvingReader& root, const std::vector<PoolSpec>& pools);
 
 RoutingPolicy read_routing(ResolvingReader& root);
 /// "kv_transfer": how prefill pools hand prompts to decode pools. Checks that every model with one

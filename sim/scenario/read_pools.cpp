@@ -352,6 +352,7 @@ PoolSpec read_pool(const std::string& name, ResolvingReader& pool, std::vector<N
     }
   }
   read_tiering(pool, spec, groups, known);
+  spec.load_weights = read_load_weights(pool, groups);
   pool.finish();
   return spec;
 }

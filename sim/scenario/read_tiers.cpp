@@ -23,6 +23,7 @@ std::string_view to_string(KvTierSpec::Where where) {
 
 namespace {
 constexpr double kMostBytes = 1e18;
+constexpr double kLongestStart = 1e6;  ///< s
 
 /// The node group that key "node" names; reports what is wrong.
 std::size_t read_store_group(ResolvingReader& at, const std::vector<NodeGroup>& groups) {
@@ -133,6 +134,94 @@ void read_tiering(ResolvingReader& pool, PoolSpec& spec, const std::vector<NodeG
     pool.problem("kv_tiers", fmt::format("{} keeps no KV per token", spec.model.name));
   }
   check_host_capacity(pool, spec, groups[spec.node_group]);
+}
+
+WeightLoadSpec read_load_weights(ResolvingReader& pool, const std::vector<NodeGroup>& groups) {
+  WeightLoadSpec spec;
+  if (!pool.has("load_weights")) {
+    pool.in().raw("load_weights");
+    return spec;
+  }
+  ResolvingReader at = pool.object_or_empty("load_weights");
+  if (!at.has("from")) at.problem("from", "missing required key", "nvme, host or network");
+  const std::string from = at.choice_or("from", {"nvme", "host", "network"}, "nvme");
+  spec.from = from == "nvme"   ? WeightLoadSpec::From::kNvme
+              : from == "host" ? WeightLoadSpec::From::kHost
+                               : WeightLoadSpec::From::kNetwork;
+  spec.at_start = at.boolean_or("at_start", true);
+  spec.engine_start =
+      at.quantity_or<Seconds>("engine_start", Seconds(0.0), Range{0.0, kLongestStart});
+  if (spec.from == WeightLoadSpec::From::kNetwork) {
+    spec.node_group = read_store_group(at, groups);
+  } else if (at.has("node")) {
+    at.problem("node", "its own server has them", "leave it out, or \"from\": \"network\"");
+  }
+  at.in().raw("node");
+  at.finish();
+  return spec;
+}
+
+namespace {
+void read_drain(ResolvingReader& at, const std::vector<PoolSpec>& pools, MigrationSpec& spec) {
+  MigrationSpec::Drain drain;
+  const std::string name = at.text("pool");
+  const auto pool =
+      std::find_if(pools.begin(), pools.end(), [&](const PoolSpec& p) { return p.name == name; });
+  drain.replica = static_cast<std::uint32_t>(at.integer_or("replica", 0, 0, 1000000));
+  drain.at = SimTime::from_seconds(at.quantity_or<Seconds>("at", Seconds(0.0), Range{0.0, 9e9}));
+  if (pool == pools.end()) {
+    std::vector<std::string> names;
+    for (const PoolSpec& p : pools) names.push_back(p.name);
+    if (!name.empty()) {
+      at.problem("pool", fmt::format("there is no pool \"{}\"", name), suggest(name, names));
+    }
+  } else {
+    drain.pool = static_cast<std::size_t>(pool - pools.begin());
+    if (drain.replica >= static_cast<std::uint32_t>(pool->replicas)) {
+      at.problem("replica",
+                 fmt::format("{} has {} replicas, numbered from 0", name, pool->replicas));
+    } else if (pool->replicas < 2) {
+      at.problem("pool", fmt::format("{} has no other replica to take the work", name),
+                 "replicas: 2 or more");
+    }
+    spec.drains.push_back(drain);
+  }
+  at.finish();
+}
+}  // namespace
+
+MigrationSpec read_migration(ResolvingReader& root, const std::vector<PoolSpec>& pools) {
+  MigrationSpec spec;
+  if (!root.has("migration")) {
+    root.in().raw("migration");
+    return spec;
+  }
+  ResolvingReader at = root.object_or_empty("migration");
+  const std::string policy = at.choice_or("policy", {"none", "balance", "drain"}, "none");
+  spec.policy = policy == "none"      ? MigrationSpec::Policy::kNone
+                : policy == "balance" ? MigrationSpec::Policy::kBalance
+                                      : MigrationSpec::Policy::kDrain;
+  spec.interval = at.quantity_or<Seconds>("interval", spec.interval, Range{1e-3, 9e9});
+  spec.threshold = at.number_or("threshold", spec.threshold, Range::fraction());
+  spec.queue = at.integer_or("queue", spec.queue, 1, 1000000);
+  spec.stop_tokens = at.integer_or("stop_tokens", spec.stop_tokens, 1, 1000000);
+  spec.rounds = at.integer_or("rounds", spec.rounds, 1, 1000);
+  each_of_list(at, "drain", [&](ResolvingReader& entry) { read_drain(entry, pools, spec); });
+  const bool drains = spec.policy == MigrationSpec::Policy::kDrain;
+  if (drains != at.has("drain")) {
+    at.problem("drain", drains ? "the policy drains nothing" : "belongs to the policy \"drain\"",
+               "\"drain\": [{\"pool\": ..., \"replica\": 0, \"at\": \"60 s\"}]");
+  }
+  if (spec.policy != MigrationSpec::Policy::kNone) {
+    for (const PoolSpec& pool : pools) {
+      if (pool.pipeline_parallel == 1) continue;
+      at.problem("policy",
+                 fmt::format("pool {} is a pipeline: its requests do not move", pool.name),
+                 "pipeline_parallel_size: 1");
+    }
+  }
+  at.finish();
+  return spec;
 }
 
 }  // namespace medley

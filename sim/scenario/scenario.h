@@ -83,6 +83,35 @@ struct KvTieringSpec {
   Bytes staging = Bytes(4e9);     ///< most bytes of a replica on their way down at a time
 };
 
+/// How a replica's weights reach its devices before it serves.
+struct WeightLoadSpec {
+  enum class From : std::uint8_t {
+    kNone,    ///< they are there
+    kNvme,    ///< the drives of its server
+    kHost,    ///< DRAM of its devices' sockets
+    kNetwork  ///< DRAM of a node group, its nodes in turn
+  } from = From::kNone;
+  bool at_start = true;  ///< also when the run begins; else only when it starts again
+  Seconds engine_start = Seconds(0.0);  ///< of the engine, once they are there
+  std::size_t node_group = 0;           ///< kNetwork
+};
+
+/// Decoding requests that move to other replicas of their pool with their KV.
+struct MigrationSpec {
+  enum class Policy : std::uint8_t { kNone, kBalance, kDrain } policy = Policy::kNone;
+  Seconds interval = Seconds(1.0);  ///< between looks
+  double threshold = 0.2;           ///< kBalance: difference of KV usage (shares of the blocks)
+  std::int64_t queue = 8;           ///< kBalance: difference of waiting requests
+  std::int64_t stop_tokens = 64;    ///< it stops once at most so many are left to send,
+  std::int64_t rounds = 4;          ///< or after so many copies while it decodes
+  struct Drain {
+    std::size_t pool = 0;
+    std::uint32_t replica = 0;
+    SimTime at;  ///< from then on it takes nothing new and gives away what it has
+  };
+  std::vector<Drain> drains;  ///< kDrain
+};
+
 /// Replicas of one model on one node group: everything resolved.
 struct PoolSpec {
   std::string name;
@@ -103,6 +132,7 @@ struct PoolSpec {
   std::int64_t num_blocks_override = 0;  ///< 0: from memory
   StepModelSpec step_model;              ///< roofline, kernel tables or constants
   KvTieringSpec tiering;
+  WeightLoadSpec load_weights;
   int devices_per_replica() const { return tensor_parallel * pipeline_parallel; }
   /// Devices that a replica pays for: a part of each where it shares them.
   double device_share() const { return devices_per_replica() * sharing.fraction; }
@@ -145,6 +175,7 @@ struct Scenario {
   std::vector<PoolSpec> pools;
   RoutingPolicy routing;
   KvTransferSpec kv_transfer;
+  MigrationSpec migration;
   ContentionSpec contention;
   FailureSpec failures;
   Trace trace;

@@ -36,8 +36,9 @@ std::string cell(const std::string& text) {
 
 const std::vector<SchemaSection>& scenario_schema() {
   static const std::vector<SchemaSection> sections = [] {
-    std::vector<SchemaSection> all = {general_section(), nodes_section(),  fabric_section(),
-                                      pools_section(),   engine_section(), tiers_section()};
+    std::vector<SchemaSection> all = {general_section(), nodes_section(), fabric_section(),
+                                      pools_section(), engine_section()};
+    for (SchemaSection& t : tier_sections()) all.push_back(std::move(t));
     all.push_back(routing_section());
     for (SchemaSection& s : workload_sections()) all.push_back(std::move(s));
     for (SchemaSection& s : settings_sections()) all.push_back(std::move(s));

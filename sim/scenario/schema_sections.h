@@ -13,8 +13,8 @@ SchemaSection nodes_section();
 SchemaSection fabric_section();
 SchemaSection pools_section();
 SchemaSection engine_section();
-SchemaSection tiers_section();
 SchemaSection failures_section();
+std::vector<SchemaSection> tier_sections();
 std::vector<SchemaSection> workload_sections();
 std::vector<SchemaSection> settings_sections();
 

@@ -241,6 +241,13 @@ void KvPool::name_blocks(const std::uint64_t* ids, std::uint32_t count, std::int
   }
 }
 
+void KvPool::give_back(std::int64_t count, KvLease& lease) {
+  MEDLEY_CHECK(count <= lease.own_blocks, "KV pool: more blocks given back than owned");
+  lease.own_blocks -= count;
+  free_ += count;
+  enqueue_nameless(count);
+}
+
 void KvPool::release(KvLease& lease, std::uint64_t resume_key, std::int64_t own_full) {
   std::int64_t own = lease.own_blocks;
   std::int64_t kept = caching_ && resume_key != 0 ? std::min(own_full, own) : 0;

@@ -68,6 +68,8 @@ class KvPool {
               std::int64_t tokens, KvLease& lease);
   /// `count` blocks for decode tokens of some lease (the caller adds them to own_blocks).
   void take(std::int64_t count);
+  /// Returns `count` of the lease's own blocks.
+  void give_back(std::int64_t count, KvLease& lease);
   /// Returns everything. `resume_key` != 0 and caching: the request's own full blocks stay findable
   /// under that key (`own_full` of them).
   void release(KvLease& lease, std::uint64_t resume_key, std::int64_t own_full);

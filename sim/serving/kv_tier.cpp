@@ -96,6 +96,14 @@ void KvTier::arrived(std::uint64_t id) {
   settle(e);
 }
 
+void KvTier::cancel(std::uint64_t id) {
+  const std::uint32_t e = index_of(id);
+  MEDLEY_CHECK(e != kNone && entries_[e].coming > 0, "KV tier: nothing was coming");
+  used_ -= entries_[e].coming;
+  entries_[e].coming = 0;
+  settle(e);
+}
+
 void KvTier::hold(std::uint64_t id) {
   const std::uint32_t e = index_of(id);
   MEDLEY_CHECK(e != kNone && entries_[e].blocks > 0, "KV tier: nothing to read");
@@ -115,6 +123,14 @@ void KvTier::erase(std::uint64_t id) {
   if (e == kNone) return;
   entries_[e].dead = true;
   settle(e);
+}
+
+void KvTier::clear() {
+  for (std::uint32_t e = 0; e < entries_.size(); ++e) {
+    if (entries_[e].blocks + entries_[e].coming == 0) continue;  // spare
+    entries_[e].dead = true;
+    settle(e);
+  }
 }
 
 }  // namespace medley

@@ -38,10 +38,13 @@ class KvTier {
   bool reserve(std::uint64_t id, std::int64_t blocks, std::vector<Piece>& evicted);
   /// What reserve took room for is there.
   void arrived(std::uint64_t id);
+  /// It never will be: the room is free again.
+  void cancel(std::uint64_t id);
   void hold(std::uint64_t id);     ///< being read; find(id) > 0
   void release(std::uint64_t id);  ///< one reader less; counts as a use
   /// Gone, as soon as nothing of it moves.
   void erase(std::uint64_t id);
+  void clear();  ///< erases everything
 
  private:
   static constexpr std::uint32_t kNone = 0xffffffffU;

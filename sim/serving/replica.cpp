@@ -134,6 +134,7 @@ void Replica::complete(int lane_index, SimTime now) {
     finish_mixed(lane, now);
   }
   lane.last_end = now;
+  if (!leaving_.empty()) let_leaving_go(lane, now);
   if (lane.decode_steps > (std::int64_t{1} << 16) || (lane.decoding == 0 && lane.decode_steps > 0))
     rebase(lane);
 }
@@ -316,6 +317,7 @@ void Replica::preempt(std::uint32_t slot) {
   }
   pool_.release(s.lease, resume_key(s.request), std::max<std::int64_t>(0, own_full));
   s.again = true;
+  s.leaving = false;
   s.computed = 0;
   s.imported = false;
   s.left = lane.timed;

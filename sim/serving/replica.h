@@ -39,6 +39,12 @@ class ReplicaListener {
   virtual void on_prefilled(std::uint32_t request, std::uint32_t slot, SimTime now) {
     (void)request, (void)slot, (void)now;
   }
+  /// Migration only: it decodes no longer; its KV (of `stored` tokens) waits under `slot` for
+  /// Replica::release_export. `produced`: output tokens so far.
+  virtual void on_left(std::uint32_t request, std::uint32_t slot, std::int64_t stored,
+                       std::int32_t produced, SimTime now) {
+    (void)request, (void)slot, (void)stored, (void)produced, (void)now;
+  }
 };
 
 /// One advance of a replica: a step with prefill, or one or more decode steps of one batch. The
@@ -124,6 +130,11 @@ struct ReplicaCounters {
 /// overwritten, and are fetched like a prefix. Write-through: offered at the end of the step that
 /// computed them, else when they are overwritten.
 ///
+/// Migration: a decoding sequence goes on elsewhere. Its blocks at the other end are taken with
+/// reserve_import and grow_import while it still decodes here; `leave` takes it out of the batch at
+/// the end of the step under way (on_left); settle_import and enqueue_import let it join the other
+/// batch with its last token, release_export frees it here.
+///
 /// The owner calls `begin(lane, now)` once everything of the instant has happened, and
 /// `complete(lane, now)` at `end(lane)`.
 class Replica {
@@ -170,6 +181,29 @@ class Replica {
   bool enqueue_import(std::uint32_t slot, SimTime last_token, SimTime now);
   /// The KV of a prefilled request has left: its blocks return. Energy attributed to it here.
   double release_export(std::uint32_t slot);
+  /// A decoding sequence: who could move.
+  struct Decoding {
+    std::uint32_t slot = 0;
+    std::uint32_t request = 0;
+    std::int64_t stored = 0;    ///< tokens with KV
+    std::int32_t produced = 0;  ///< output tokens
+  };
+  /// Those of now, in order of admission.
+  void decoding(SimTime now, std::vector<Decoding>& out) const;
+  Decoding decoding(std::uint32_t slot, SimTime now) const;
+  /// True when a running advance was shortened.
+  bool leave(std::uint32_t slot, SimTime now);
+  /// Blocks of an import for `produced` output tokens; false, with nothing changed: no room.
+  bool grow_import(std::uint32_t slot, std::int32_t produced);
+  /// The import comes with exactly so many; what was taken beyond is given back.
+  /// It stopped decoding at `left`.
+  void settle_import(std::uint32_t slot, std::int32_t produced, SimTime left);
+  /// It does not leave after all; or it has left and comes back: like a preempted one, its blocks
+  /// findable.
+  void stay(std::uint32_t slot);
+  void take_back(std::uint32_t slot);
+  /// Takes requests that have not been started out of the waiting queue.
+  void withdraw(std::vector<std::uint32_t>& requests);
   /// Tiers below this replica; before the first request.
   void set_backing(KvBacking* backing, bool write_through);
   /// What it asked KvBacking::fetch for is here. True when a running advance was shortened.
@@ -219,6 +253,7 @@ class Replica {
     std::int32_t produced = 0;   ///< output tokens before `joined`
     std::int32_t written = 0;    ///< leading ids offered to a write-through tier
     bool again = false;          ///< preempted before
+    bool leaving = false;        ///< at the end of the step under way
     bool swapped = false;        ///< a tier may hold its own blocks
     bool imported = false;       ///< `chunk` is a decode token on KV made elsewhere
     bool moved = false;          ///< came with tokens, its prompt not yet computed
@@ -302,6 +337,11 @@ class Replica {
   std::int64_t blocks_under_way() const;
   bool cut_run(Lane& lane, SimTime now);
 
+  // replica_migration.cpp
+  Decoding state_of(std::uint32_t slot, SimTime now) const;
+  void let_go(std::uint32_t slot, SimTime now);
+  void let_leaving_go(Lane& lane, SimTime now);
+
   // replica_tiers.cpp
   void find_parts(const Waiting& w, const KvPool::Hit& hit, std::int64_t prompt);
   bool start_fetch(const Waiting& w, const KvPool::Hit& hit, std::int64_t prompt);
@@ -374,6 +414,7 @@ class Replica {
   std::deque<Waiting> waiting_;
   std::deque<std::uint32_t> imports_;   ///< slots whose KV is here
   std::vector<std::uint32_t> exports_;  ///< slots whose KV waits to leave
+  std::vector<std::uint32_t> leaving_;
   KvBacking* backing_ = nullptr;
   bool write_through_ = false;
   std::vector<std::uint32_t> fetching_;  ///< slots whose KV is on its way up

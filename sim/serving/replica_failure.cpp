@@ -143,6 +143,8 @@ void Replica::evict(std::vector<Evicted>& out) const {
       out.push_back({s.request, {s.produced, s.last_token}, s.energy_j});
     }
   };
+  all_of(fetching_);
+  all_of(fetched_);
   all_of(exports_);
   all_of(imports_);
 }
@@ -151,6 +153,10 @@ void Replica::clear() {
   peak_before_ = peak_blocks();
   pool_ = KvPool(config_.blocks, config_.policy.block_size, trace_.hash_block_tokens,
                  config_.policy.prefix_caching);
+  pool_.set_backing(backing_);
+  for (const Sequence& s : sequences_) {
+    if (s.swapped) leave_tiers(s);
+  }
   for (Lane& lane : lanes_) {
     lane = Lane{};
     lane.residues.assign(static_cast<std::size_t>(config_.policy.block_size), 0);
@@ -161,6 +167,9 @@ void Replica::clear() {
   waiting_.clear();
   imports_.clear();
   exports_.clear();
+  fetching_.clear();
+  fetched_.clear();
+  leaving_.clear();
   preempted_now_ = false;
   stage_free_ = pipeline_end_ = SimTime();
 }

@@ -73,6 +73,7 @@ bool Replica::start_fetch(const Waiting& w, const KvPool::Hit& hit, std::int64_t
   const std::uint32_t slot = w.slot != kNone ? w.slot : new_slot();
   Sequence& s = sequences_[slot];
   s.request = w.request;
+  s.again = s.again || w.slot != kNone;
   s.priority = r.priority;
   s.prompt = static_cast<std::int32_t>(prompt);
   s.computed = static_cast<std::int32_t>(cached + tokens);

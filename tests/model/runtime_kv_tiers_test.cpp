@@ -1,80 +1,10 @@
 // KV tiers, by hand: constant step times, one device, prompts whose ids say where they are.
 #include <doctest/doctest.h>
 
-#include <algorithm>
-#include <cmath>
-
-#include "hwmodels/topology/cluster.h"
-#include "tests/support/builders.h"
-#include "workloads/model.h"
+#include "tests/support/tiered_pool.h"
 
 using namespace medley;
 using namespace medley::testing;
-
-namespace {
-
-constexpr double kStep = 1e-3;    // s per step
-constexpr double kPrompt = 1e-5;  // s per prompt token
-constexpr std::int32_t kIdTokens = 32;
-
-/// One replica of `blocks` blocks of 16 tokens with a host tier.
-Scenario tier_scenario(std::int64_t blocks, double tier_bytes) {
-  Scenario s = one_pool();
-  PoolSpec& pool = s.pools[0];
-  pool.step_model.kind = StepModelKind::kConstant;
-  pool.step_model.per_step = Seconds(kStep);
-  pool.step_model.per_prompt_token = Seconds(kPrompt);
-  pool.num_blocks_override = blocks;
-  pool.batching.block_size = 16;
-  KvTierSpec host;
-  host.capacity = Bytes(tier_bytes);
-  pool.tiering.tiers = {host};
-  s.trace.hash_block_tokens = kIdTokens;
-  s.report.interval = Seconds(0.0);
-  return s;
-}
-
-/// A request at `seconds` whose prompt consists of `ids`, the last one in full or to `tail` tokens.
-void add_request(Scenario& s, double seconds, const std::vector<std::uint64_t>& ids,
-                 std::int32_t output, std::int32_t tail = kIdTokens) {
-  const auto full = static_cast<std::int32_t>(ids.size() - 1) * kIdTokens;
-  Request r = request_at(seconds, full + tail, output);
-  r.row = static_cast<std::uint32_t>(s.trace.requests.size());
-  r.hash_begin = static_cast<std::uint32_t>(s.trace.hash_ids.size());
-  r.hash_count = static_cast<std::uint32_t>(ids.size());
-  s.trace.hash_ids.insert(s.trace.hash_ids.end(), ids.begin(), ids.end());
-  s.trace.requests.push_back(r);
-}
-
-double token_bytes(const Scenario& s) {
-  return kv_bytes_per_token(s.pools[0].model, 1, 1, 0, s.pools[0].precision.kv);
-}
-
-/// latency + bytes / least bandwidth between two vertices of the test's cluster.
-struct Way {
-  double latency = 0.0, bandwidth = 1e300;
-  double seconds(double bytes) const { return latency + bytes / bandwidth; }
-};
-Way way(const ClusterTopology& c, std::uint32_t from, std::uint32_t to) {
-  TopologyRoute route;
-  c.topology.route(from, to, 0, route);
-  Way w;
-  for (const std::uint32_t l : route.links) {
-    const TopologyLink& link = c.topology.links[l];
-    w.latency += link.latency.value();
-    w.bandwidth = std::min(w.bandwidth, c.topology.wires[link.wire].bandwidth.value());
-  }
-  REQUIRE(!route.links.empty());
-  return w;
-}
-ClusterTopology cluster_of_test(const Scenario& s) {
-  std::vector<ClusterGroup> groups;
-  for (const NodeGroup& g : s.nodes)
-    groups.push_back({g.name, &g.type, g.count, &g.device, nullptr});
-  return build_cluster(test_catalog(), groups, s.fabric);
-}
-
-}  // namespace
 
 TEST_CASE("a recalled prefix costs latency + bytes / bandwidth, to the nanosecond") {
   // 6 blocks. A (4 blocks of ids 1, 2) leaves; B's 6 blocks, which have no ids, overwrite them:
@@ -104,22 +34,101 @@ TEST_CASE("a recalled prefix costs latency + bytes / bandwidth, to the nanosecon
   CHECK(r.tiers[0].evicted_entries == 0);
 }
 
-TEST_CASE("a recall that pushes out others shares the host's memory with them") {
-  // As before, but B's blocks have ids: C's 5 blocks overwrite B's ids 13, 12 and begin on 11, so
-  // all 6 blocks go down while 4 come up. DRAM is half duplex: while both flow each
-  // gets half, so the recall's bytes take twice their time alone.
-  Scenario s = tier_scenario(6, 1e9);
+TEST_CASE("two recalls from the drives of one server take twice the bytes' time") {
+  // Replica 0 gets ids 1, 2 and replica 1 ids 3, 4; both overwrite them and ask again at once.
+  Scenario s = constant_pool(2, 6);
+  KvTierSpec drives;
+  drives.where = KvTierSpec::Where::kNvme;
+  drives.capacity = Bytes(1e9);
+  s.pools[0].tiering.tiers = {drives};
+  s.routing = {"round_robin", {}};
   add_request(s, 0.0, {1, 2}, 1);
-  add_request(s, 1.0, {11, 12, 13}, 1);
-  add_request(s, 2.0, {1, 2, 3}, 1, 16);
+  add_request(s, 0.0, {3, 4}, 1);
+  s.trace.requests.push_back(request_at(1.0, 96, 1));
+  s.trace.requests.push_back(request_at(1.0, 96, 1));
+  add_request(s, 2.0, {1, 2, 5}, 1, 16);
+  add_request(s, 2.0, {3, 4, 6}, 1, 16);
   const RunResult r = run(test_catalog(), s);
   const ClusterTopology c = cluster_of_test(s);
+  const Way up = way(c, c.storage(0, 0), c.device(0, 0, 0));
   const double bytes = 64.0 * token_bytes(s);
-  const Way up = way(c, c.memory(0, 0), c.device(0, 0, 0));
-  const Way down = way(c, c.device(0, 0, 0), c.memory(0, 0));
-  REQUIRE(up.latency == down.latency);
-  CHECK(std::abs(r.requests[2].recall_s - (up.latency + 2.0 * bytes / up.bandwidth)) <= 1e-9);
+  MESSAGE("drives: " << up.bandwidth << " B/s, recall of " << bytes
+                     << " B beside another: " << r.requests[4].recall_s << " s");
+  for (const std::size_t i : {4U, 5U}) {
+    CHECK(r.requests[i].tier_cached_tokens == 64);
+    CHECK(std::abs(r.requests[i].recall_s - (up.latency + 2.0 * bytes / up.bandwidth)) <= 2e-9);
+  }
+  REQUIRE(r.tiers.size() == 1);  // the node's, shared
+  CHECK(r.tiers[0].recalls == 2);
+  CHECK(close(r.tiers[0].bytes_out, 2.0 * bytes));
+}
+
+TEST_CASE("what the first tier evicts goes to the second and comes back from there") {
+  // Host: room for 4 blocks. A's 4 blocks go there at 1 s; B's 4 of 6 (ids 11, 12; 13 has its two
+  // alone) push them down to the drives at 2 s. C at 3 s finds A's ids on the drives.
+  Scenario s = tier_scenario(6, 4.0 * 16.0 * 256.0);
+  REQUIRE(token_bytes(s) == 256.0);
+  KvTierSpec drives;
+  drives.where = KvTierSpec::Where::kNvme;
+  drives.capacity = Bytes(1e9);
+  s.pools[0].tiering.tiers.push_back(drives);
+  add_request(s, 0.0, {1, 2}, 1);
+  add_request(s, 1.0, {11, 12, 13}, 1);
+  s.trace.requests.push_back(request_at(2.0, 96, 1));
+  add_request(s, 3.0, {1, 2, 3}, 1, 16);
+  const RunResult r = run(test_catalog(), s);
+  const ClusterTopology c = cluster_of_test(s);
+  const double bytes = 64.0 * 256.0;
+  const double recall = way(c, c.storage(0, 0), c.device(0, 0, 0)).seconds(bytes);
+  CHECK(std::abs(r.requests[3].recall_s - recall) <= 1e-9);
+  REQUIRE(r.tiers.size() == 2);
+  // Host: A's 4, B's 6 in; out: A's 4, and B's tail, pushed by its own head.
   CHECK(close(r.tiers[0].bytes_in, 2.5 * bytes));
+  CHECK(close(r.tiers[0].bytes_out, r.tiers[1].bytes_in));
+  CHECK(r.tiers[0].recalls == 0);
+  CHECK(r.tiers[1].recalls == 1);
+  CHECK(r.tiers[0].peak <= r.tiers[0].capacity);
+}
+
+TEST_CASE("a recall that is slower than prefilling is not worth it") {
+  // 64 tokens: prefilled in kStep + 64 kPrompt = 1.64 ms. Drives take 16 KiB in microseconds; with
+  // free prompt tokens and steps of 1 ns the transfer is the slower one.
+  Scenario s = tier_scenario(6, 1e9);
+  s.pools[0].tiering.recall_if_faster = true;
+  add_request(s, 0.0, {1, 2}, 1);
+  s.trace.requests.push_back(request_at(1.0, 96, 1));
+  add_request(s, 2.0, {1, 2, 3}, 1, 16);
+  CHECK(run(test_catalog(), s).requests[2].tier_cached_tokens == 64);
+  s.pools[0].step_model.per_step = Seconds(1e-9);
+  s.pools[0].step_model.per_prompt_token = Seconds(0.0);
+  const RunResult r = run(test_catalog(), s);
+  CHECK(r.requests[2].tier_cached_tokens == 0);
+  CHECK(r.requests[2].cached_tokens == 0);
+}
+
+TEST_CASE("write-through stores when computed, swapping brings preempted requests back") {
+  Scenario s = tier_scenario(6, 1e9);
+  s.pools[0].tiering.write_through = true;
+  add_request(s, 0.0, {1, 2}, 1);
+  RunResult r = run(test_catalog(), s);
+  CHECK(close(r.tiers[0].bytes_in, 64.0 * 256.0));  // nothing was evicted
+
+  // Two requests of 16 tokens that grow to 64: 4 blocks each where 6 are. The later one goes when a
+  // block is missing; its full blocks come back instead of being computed again.
+  s = tier_scenario(6, 1e9);
+  s.trace.requests = {request_at(0.0, 16, 49), request_at(0.0, 16, 49)};
+  r = run(test_catalog(), s);
+  REQUIRE(r.requests[1].preemptions > 0);
+  CHECK(r.requests[1].recall_s == 0.0);
+  const std::int64_t recomputed = r.replicas[0].recomputed_tokens;
+  s.pools[0].tiering.swap = true;
+  r = run(test_catalog(), s);
+  REQUIRE(r.requests[1].preemptions > 0);
+  CHECK(r.requests[1].recall_s > 0.0);
+  CHECK(r.requests[1].tier_cached_tokens == 0);  // that was not at its first admission
+  CHECK(r.replicas[0].recalled_tokens > 0);
+  CHECK(r.replicas[0].recomputed_tokens < recomputed);
+  CHECK(r.finished == 2);
 }
 
 TEST_CASE("without a tier the same prompts are computed again") {

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/core/sim_time.h"
+#include "sim/network/network.h"
+#include "sim/runtime/transport.h"
+
+namespace medley {
+
+/// A decoding request that moved.
+///   stop time = started again - stopped
+struct MigrationRecord {
+  std::uint32_t request = 0;
+  std::uint32_t from = 0, to = 0;  ///< RunResult::replicas
+  SimTime began;                   ///< first copy starts
+  SimTime stopped;                 ///< last token at `from`
+  SimTime arrived;                 ///< all KV at `to`: it joins the next batch there
+  std::int32_t rounds = 0;         ///< copies while it decoded
+  double bytes = 0.0;              ///< of KV
+};
+
+/// One under way.
+struct MigrationState {
+  MigrationRecord record;
+  bool open = false;
+  bool stopping = false;  ///< leaves, or has left
+  bool left = false;
+  std::uint32_t slot = 0;         ///< at `from`
+  std::uint32_t import_slot = 0;  ///< at `to`
+  std::int64_t sent = 0;          ///< tokens whose KV is there or on its way
+  std::int32_t flows_left = 0;
+  std::vector<TransferHandle> flows;
+};
+
+/// The weights of one replica on their way to its devices.
+struct WeightLoad {
+  std::vector<TransportFlow> flows;  ///< one per device; none: it does not load
+  double bytes = 0.0;
+  Seconds engine_start;
+  std::int32_t flows_left = 0;
+  SimTime began;
+  std::vector<TransferHandle> under_way;
+  EventHandle event;  ///< its begin, or the engine's start
+};
+
+}  // namespace medley
