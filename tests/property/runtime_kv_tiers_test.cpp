@@ -165,3 +165,52 @@ TEST_CASE("the same fleet runs the same way; a tier too small for a block change
     }
   }
 }
+
+TEST_CASE("replicas that fail take nothing of the tiers, the moves or the account with them") {
+  std::int64_t hit = 0, retried = 0, loads = 0, recalls = 0;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    CAPTURE(seed);
+    Scenario s = random_fleet(seed);
+    Rng rng(seed, "failures");
+    s.failures.given = true;
+    s.failures.restart = Seconds(0.05);
+    s.failures.max_retries = 1000;
+    s.failures.keep_output = rng.uniform() < 0.5;
+    const int events = 1 + static_cast<int>(rng.below(6));
+    for (int i = 0; i < events; ++i) {
+      FailureSpec::Event event;
+      const auto replica =
+          static_cast<std::uint32_t>(rng.below(static_cast<std::uint64_t>(s.pools[0].replicas)));
+      event.part = {FailingKind::kReplica, "p/" + std::to_string(replica), 0, replica, 0, {}};
+      if (rng.uniform() < 0.3) event.part = {FailingKind::kNode, "n/0", 0, 0, 0, {}};
+      event.at = SimTime::from_seconds(Seconds(4.0 * rng.uniform()));
+      event.lasts = Seconds(0.3 * rng.uniform());
+      s.failures.events.push_back(event);
+    }
+    const RunResult r = run(test_catalog(), s);
+    CHECK(r.finished == static_cast<std::int64_t>(r.requests.size()));
+    double attributed = 0.0, active = 0.0;
+    for (const RequestRecord& q : r.requests) attributed += q.energy_j;
+    for (const ReplicaRecord& rep : r.replicas) {
+      active += rep.active_energy_j;
+      loads += rep.loads;
+      CHECK(close(rep.attributed_j, rep.active_energy_j, 1e-9));
+      CHECK(rep.peak_blocks <= rep.blocks);
+    }
+    CHECK(close(attributed, active, 1e-9));
+    for (const TierRecord& t : r.tiers) {
+      CHECK(t.peak <= t.capacity);
+      recalls += t.recalls;
+    }
+    for (const FailureRecord& f : r.failures) {
+      hit += f.requests_hit;
+      retried += f.retried;
+    }
+    CHECK(run(test_catalog(), s).fingerprint == r.fingerprint);
+  }
+  MESSAGE(hit << " requests hit, " << retried << " retried, " << loads << " loads, " << recalls
+              << " recalls");
+  CHECK(hit > 100);
+  CHECK(loads > 30);
+  CHECK(recalls > 100);
+}
