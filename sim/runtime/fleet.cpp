@@ -332,12 +332,14 @@ void Fleet::count_ended() {
 // ---- what replicas say ----
 
 void Fleet::on_scheduled(std::uint32_t request, SimTime now, std::int32_t cached_tokens) {
-  if (result_.requests[request].migrations > 0) return;
+  RequestRecord& record = result_.requests[request];
+  const bool moved = record.migrations > 0;  // it may come here again
   if (units_[acting_].role == PoolRole::kDecode) {
-    result_.handoffs[request].joined = now;
+    SimTime& joined = result_.handoffs[request].joined;
+    if (!moved || joined == SimTime()) joined = now;
     return;
   }
-  RequestRecord& record = result_.requests[request];
+  if (moved && record.scheduled > SimTime()) return;
   record.scheduled = now;
   record.cached_tokens = cached_tokens;
 }

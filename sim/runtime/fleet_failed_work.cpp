@@ -104,7 +104,10 @@ void Fleet::settle_stranded() {
     ++record.retries;
     f.kept[request] = f.spec.keep_output ? s.request.streamed : Replica::Streamed();
     record.output_tokens = f.kept[request].tokens;
-    if (record.output_tokens == 0) record.scheduled = record.first_token = SimTime();
+    if (record.output_tokens == 0) {
+      record.scheduled = record.first_token = SimTime();
+      record.tier_cached_tokens = 0;
+    }
     route_request(request);
     record.status == RequestStatus::kShed ? ++failure.shed : ++failure.retried;
   }

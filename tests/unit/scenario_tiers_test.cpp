@@ -112,7 +112,7 @@ TEST_CASE("what is wrong with them is said where it is, with what would be right
              "missing"));
   CHECK(says(problem_at("/pools/small/load_weights/engine_start",
                         {R"(pools.small.load_weights={"from": "nvme", "engine_start": "-1 s"})"}),
-             ""));
+             "between"));
   CHECK(says(problem_at("/migration/policy", {"migration.policy=balnce"}), "balance"));
   CHECK(says(problem_at("/migration/drain", {"migration.policy=drain"}), "drains nothing"));
   CHECK(says(problem_at("/migration/drain/0/pool",
