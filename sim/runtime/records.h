@@ -10,7 +10,7 @@
 #include "sim/cost/step_model.h"
 #include "sim/network/network.h"
 #include "sim/runtime/histogram.h"
-#include "sim/runtime/migration.h"
+#include "sim/runtime/migration_record.h"
 #include "sim/runtime/tier_record.h"
 #include "sim/scenario/failure_spec.h"
 #include "sim/serving/routing.h"
