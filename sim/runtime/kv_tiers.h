@@ -27,6 +27,9 @@ namespace medley {
 /// overwritten at once: engines keep some blocks ahead of the writer; `staging` bounds what a
 /// replica may have under way, and an eviction beyond it is dropped and counted.
 ///
+/// Assumes: the blocks that decoding takes are evicted at the end of a run of steps (at most 512 of
+/// them late); prompts take theirs at once. Energy of DRAM, drives and links is not counted.
+///
 /// Law: a tier's bytes_in and bytes_out are the sums of the flows that start; used <= capacity.
 class KvTiers {
  public:

@@ -11,7 +11,8 @@
 
 namespace medley {
 
-/// One under way.
+/// One under way. Copies overlap with decoding; what is made meanwhile follows in the next one, the
+/// rest when it has stopped. Assumes: stopping and joining cost no host time of their own.
 struct MigrationState {
   MigrationRecord record;
   bool open = false;

@@ -44,6 +44,33 @@ TEST_CASE("requests go to the replica that is up") {
   CHECK(run(test_catalog(), s).requests[0].scheduled == r.requests[0].arrival);
 }
 
+TEST_CASE("after a failure the weights come again before the replica serves") {
+  // Down at 1 s, repaired at 1.5 s, restarted at 1.6 s, then its weights and the engine's 3 s.
+  Scenario s = constant_pool(1, 64);
+  s.pools[0].load_weights.from = WeightLoadSpec::From::kNvme;
+  s.pools[0].load_weights.at_start = false;
+  s.pools[0].load_weights.engine_start = Seconds(3.0);
+  s.failures.given = true;
+  s.failures.restart = Seconds(0.1);
+  FailureSpec::Event event;
+  event.part = {FailingKind::kReplica, "p/0", 0, 0, 0, {}};
+  event.at = SimTime::from_ns(1'000'000'000);
+  event.lasts = Seconds(0.5);
+  s.failures.events = {event};
+  s.trace.requests = {request_at(0.0, 16, 2), request_at(1.2, 16, 2)};
+  const RunResult r = run(test_catalog(), s);
+  const ClusterTopology c = cluster_of_test(s);
+  const Way up = way(c, c.storage(0, 0), c.device(0, 0, 0));
+  const double bytes =
+      stage_weight_bytes(s.pools[0].model, 1, 1, 0, s.pools[0].precision.weights).value();
+  const double ready = 1.6 + up.seconds(bytes) + 3.0;
+  REQUIRE(r.replicas[0].outages.size() == 1);
+  CHECK(std::abs(r.replicas[0].outages[0].ready.seconds().value() - ready) <= 2e-9);
+  CHECK(r.replicas[0].loads == 1);
+  CHECK(r.finished == 2);
+  CHECK(std::abs(r.requests[1].scheduled.seconds().value() - ready) <= 2e-9);
+}
+
 TEST_CASE("a request that moves stops for latency + its last tokens over the bandwidth") {
   // Replica 0 gets A and C, replica 1 the short B. First step of replica 0: 640 prompt tokens,
   // 1 + 6.4 ms; then 1 ms each. At 1 s: 992 decode steps, 320 + 992 tokens of A have KV; C's has as

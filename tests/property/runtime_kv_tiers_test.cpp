@@ -146,6 +146,31 @@ TEST_CASE("tiers, cold starts and migrations lose nothing, step by step and fast
   CHECK(dropped > 0);
 }
 
+TEST_CASE("what tiers and weights account for is what the devices' wires carried") {
+  int compared = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    CAPTURE(seed);
+    Scenario s = random_fleet(seed);
+    s.migration = {};
+    const RunResult r = run(test_catalog(), s);
+    double in = 0.0, out = 0.0, fetched = 0.0, stored = 0.0;
+    for (const LinkRecord& link : r.links) {
+      const std::size_t middle = link.name.find(" > ");
+      const std::size_t device = link.name.find("/device");
+      if (link.kind != LinkRecord::Kind::kWire || device == std::string::npos) continue;
+      (device < middle ? out : in) += link.bytes;
+    }
+    for (const ReplicaRecord& rep : r.replicas) {
+      fetched += 256.0 * static_cast<double>(rep.recalled_tokens) + rep.load_bytes;
+    }
+    for (const TierRecord& t : r.tiers) stored += t.level == 0 ? t.bytes_in : 0.0;
+    CHECK(close(in, fetched));
+    CHECK(close(out, stored));
+    compared += fetched > 0.0 && stored > 0.0 ? 1 : 0;
+  }
+  CHECK(compared > 20);
+}
+
 TEST_CASE("the same fleet runs the same way; a tier too small for a block changes nothing") {
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     CAPTURE(seed);
